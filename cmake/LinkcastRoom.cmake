@@ -1,0 +1,26 @@
+# linkcast_room(<name> [ROOMS <room>...] [LIBRARIES <target>...])
+# The folder <name>/ as the static library linkcast::<name>: sources under <name>/src, public headers under
+# <name>/include. ROOMS is the only place where an arrow between folders can be added; it is public, so a room
+# sees the rooms below it and nothing above.
+# LIBRARIES are private: third-party headers stay out of public headers (fmt excepted, in sim).
+
+add_library(linkcast_warnings INTERFACE)
+target_compile_options(linkcast_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+
+function(linkcast_room name)
+  cmake_parse_arguments(ARG "" "" "ROOMS;LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${name}/src/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  if(NOT sources)
+    file(WRITE "${PROJECT_BINARY_DIR}/${name}_empty.cpp" "")
+    set(sources "${PROJECT_BINARY_DIR}/${name}_empty.cpp")
+  endif()
+  add_library(linkcast_${name} STATIC ${sources})
+  add_library(linkcast::${name} ALIAS linkcast_${name})
+  target_compile_features(linkcast_${name} PUBLIC cxx_std_20)
+  set_target_properties(linkcast_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
+  target_include_directories(linkcast_${name} PUBLIC "${PROJECT_SOURCE_DIR}/${name}/include"
+                                              PRIVATE "${PROJECT_SOURCE_DIR}/${name}/src")
+  list(TRANSFORM ARG_ROOMS PREPEND linkcast_)
+  target_link_libraries(linkcast_${name} PUBLIC ${ARG_ROOMS} PRIVATE linkcast_warnings ${ARG_LIBRARIES})
+endfunction()

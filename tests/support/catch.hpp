@@ -1,0 +1,8 @@
+// Catch2 2.13 (Debian 12) and 3.x have different header names; tests include this one.
+#pragma once
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif
