@@ -1,0 +1,50 @@
+// Measurements as people have them: one series of (size, time) points with what is known about the run.
+// Readers for the corpus format (tests/data, docs/formats.md) and for nccl-tests' printed output.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linkcast/models/gpu.hpp"
+#include "linkcast/models/nccl/types.hpp"
+#include "linkcast/sim/units.hpp"
+
+namespace linkcast::calibration {
+
+struct Point {
+  sim::Bytes size;
+  sim::Time time;
+};
+
+struct Series {
+  std::string id;                        // file stem, or "log.txt#2" for the second run in a log
+  std::string source, title, date;
+  std::optional<std::string> system;     // catalog name
+  int nodes = 1, gpus_per_node = 0, ranks = 0;
+  std::string fabric;                    // ib, roce, …; empty within a node
+  std::optional<models::nccl::Version> nccl;
+  std::map<std::string, std::string> env;
+  std::optional<models::LaunchMode> launch;   // nothing: the source does not say
+  bool cuda_graph = false;
+  std::string machine_notes, notes, cause;
+  models::nccl::Op op = models::nccl::Op::all_reduce;
+  std::string dtype = "float", redop = "sum";
+  bool in_place = false;
+  bool healthy = true;
+  bool time_derived_from_busbw = false;
+  std::vector<std::string> devices;      // GPU names of an nccl-tests log
+  std::vector<Point> points;             // by size
+};
+
+/// A file or a folder (recursively: *.yaml of kind `collective`, *.txt, *.log, *.out). Throws sim::InputError with
+/// every problem of every file.
+std::vector<Series> read_series(const std::filesystem::path& path);
+std::vector<Series> read_corpus_yaml(std::string_view text, const std::string& where);
+/// Every run in an nccl-tests log; other lines (NCCL INFO, MPI noise) are skipped and counted. Out-of-place and
+/// in-place columns become two series. A row that is cut in the middle is an error at its place.
+std::vector<Series> read_nccl_tests(std::string_view text, const std::string& where);
+
+}  // namespace linkcast::calibration

@@ -1,0 +1,72 @@
+// One collective on one communicator: NCCL's choices, the schedule, the replay, the answer in nccl-tests' columns.
+// What `linkcast collective`, `linkcast validate` and the Python package call.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "linkcast/models/gpu.hpp"
+#include "linkcast/models/nccl/communicator.hpp"
+#include "linkcast/sim/account.hpp"
+#include "linkcast/sim/replay.hpp"
+#include "linkcast/topologies/fabric.hpp"
+
+namespace linkcast::workloads {
+
+enum class Fidelity : unsigned char { flow, chunk };
+std::string_view name_of(Fidelity f);
+
+/// Of the communicator: the same for all its calls.
+struct CommunicatorOptions {
+  models::nccl::Version nccl;
+  models::nccl::Environment env;
+  models::LaunchMode launch = models::LaunchMode::multi_process;
+  std::optional<sim::Time> launch_floor;   // the host's smallest time for any call, when it is known
+  Fidelity fidelity = Fidelity::flow;
+  bool fold = true;
+};
+
+struct CollectiveRow {
+  sim::Bytes size;                 // nccl-tests' "size"
+  sim::Time time;
+  double algbw_GBps = 0;           // size / time
+  double busbw_GBps = 0;           // nccl-tests' definition
+  std::string algorithm;           // "Ring", "NVLS", "P2P", …
+  std::string protocol;            // "LL", "LL128", "Simple"
+  int channels = 0;
+  std::string bound_by;            // the largest cause in the account: "launch", "wire nvlink", "sm", …
+  sim::Account account;            // adds up to `time`
+  std::vector<double> carried;     // bytes per fabric resource
+};
+
+/// A communicator over all the ranks of a fabric (slice the fabric for fewer). Reusable for many sizes; not shared
+/// between threads.
+class CollectiveModel {
+ public:
+  /// Throws sim::InputError: a GPU that cannot be reached, a contradictory environment.
+  CollectiveModel(topologies::Fabric fabric, CommunicatorOptions options);
+  ~CollectiveModel();
+  CollectiveModel(CollectiveModel&&) noexcept;
+
+  /// Throws sim::InputError for a size <= 0 or an impossible call.
+  CollectiveRow run(const models::nccl::Call& call) const;
+  /// The same as a task for a larger graph (`linkcast run`); resources are those of fabric().resources().
+  sim::Task task(const models::nccl::Call& call) const;
+
+  const topologies::Fabric& fabric() const;
+  const models::nccl::Communicator& communicator() const;
+  const CommunicatorOptions& options() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// nccl-tests' bus-bandwidth factor for n ranks: all_reduce 2(n-1)/n; all_gather, reduce_scatter, alltoall, gather,
+/// scatter (n-1)/n; broadcast, reduce, sendrecv 1.
+double busbw_factor(models::nccl::Op op, int ranks);
+
+}  // namespace linkcast::workloads
