@@ -23,6 +23,8 @@ function(linkcast_room name)
                                               PRIVATE "${PROJECT_SOURCE_DIR}/${name}/src")
   list(TRANSFORM ARG_ROOMS PREPEND linkcast_)
   target_link_libraries(linkcast_${name} PUBLIC ${ARG_ROOMS} PRIVATE linkcast_warnings ${ARG_LIBRARIES})
+  # What only this room needs (generated sources, an optional library) stands in the room.
+  include("${PROJECT_SOURCE_DIR}/${name}/room.cmake" OPTIONAL)
   # What a room needs beyond this (generated sources) stands in its own room.cmake.
   include("${PROJECT_SOURCE_DIR}/${name}/room.cmake" OPTIONAL)
 endfunction()
