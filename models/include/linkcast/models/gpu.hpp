@@ -11,10 +11,10 @@ namespace linkcast::models {
 
 /// Costs of one protocol on one kind of GPU. Right for messages between GPUs of the same kind.
 struct ProtocolCost {
-  sim::Rate copy;       // one channel, payload bytes per second: copying into the peer's FIFO or buffer
-  sim::Rate reduce;     // one channel: reading two operands and writing one
+  sim::Rate send;       // one channel, payload bytes per second: copying or reducing into the peer's FIFO or buffer
+  sim::Rate local;      // one channel: the last step, out of the own FIFO into the result
   sim::Time overhead;   // the GPU's own work per unit (slice, or chunk of LL/LL128) before bytes move
-  sim::Time hop;        // from the end of the writer's work until the reader on the next GPU can use it
+  sim::Time hop;        // from the end (LL, LL128: the start) of the writer's work until the next GPU can use it
 };
 
 struct GpuModel {
@@ -22,13 +22,15 @@ struct GpuModel {
   int compute_capability = 0;     // 90
   std::string architecture;       // "Hopper"
   ProtocolCost ll, ll128, simple;
-  sim::Time kernel_start;         // from launch on the device until the first instruction of all blocks, and the end
+  sim::Time kernel_start;         // a kernel's first instruction in all blocks, and its end: what no message size avoids
+  sim::Time jitter;               // variance of a channel's progress per unit of time (see workloads/jitter.hpp)
   sim::Rate memory;               // HBM/GDDR, one direction of a copy
   sim::Rate copy_engine;          // one copy engine to a peer
   sim::Time copy_engine_start;    // fixed cost of one copy
   sim::Rate nvls;                 // wire rate of in-switch reduction and multicast per GPU and direction
-  sim::Time nvls_overhead;        // per chunk: flag round through the switch
-  sim::Rate nvls_channel;         // what the warps of one NVLS channel can move
+  sim::Time nvls_latency;         // flag rounds through the switch before the first and after the last chunk
+  sim::Time nvls_overhead;        // per chunk
+  sim::Time nvls_jitter;          // as `jitter`, for NVLS
 };
 
 /// How the host launches (nccl-tests: -g n, one process per GPU, -G).
