@@ -33,8 +33,9 @@ std::string slurp(const std::filesystem::path& path) {
 /// Damages a text as editors, copy and paste and broken transfers do: bytes flipped, spans cut, doubled, moved from
 /// another seed, numbers made extreme.
 std::string mutate(Random& random, std::string text, const std::vector<std::string>& seeds) {
-  static const char* const extremes[] = {"-1", "0", "1e999", "99999999999999999999", "\"", ": ", "\n\t- ", "&a", "*a",
-                                         "<<: ", "\xff\xfe", "[[[[[[[[", "{", "nan"};
+  static const char* const extremes[] = {
+      "-1",       "0", "1e999", "99999999999999999999", "\"", ": ", "\n\t- ", "&a", "*a", "<<: ", "\xff\xfe",
+      "[[[[[[[[", "{", "nan"};
   const auto rounds = 1 + below(random, 4);
   for (std::size_t i = 0; i < rounds; ++i) {
     const auto at = below(random, text.size() + 1);
@@ -42,15 +43,23 @@ std::string mutate(Random& random, std::string text, const std::vector<std::stri
       case 0:
         if (at < text.size()) text[at] = static_cast<char>(random());
         break;
-      case 1: text.erase(at, below(random, 40)); break;
-      case 2: text.insert(at, text.substr(below(random, text.size() + 1), below(random, 80))); break;
+      case 1:
+        text.erase(at, below(random, 40));
+        break;
+      case 2:
+        text.insert(at, text.substr(below(random, text.size() + 1), below(random, 80)));
+        break;
       case 3: {
         const auto& other = seeds[below(random, seeds.size())];
         text.insert(at, other.substr(below(random, other.size() + 1), below(random, 200)));
         break;
       }
-      case 4: text.insert(at, extremes[below(random, std::size(extremes))]); break;
-      default: text.resize(at); break;
+      case 4:
+        text.insert(at, extremes[below(random, std::size(extremes))]);
+        break;
+      default:
+        text.resize(at);
+        break;
     }
   }
   return text;
