@@ -203,7 +203,7 @@ class Reader {
     const auto number = part.from(1).trimmed();
     factor = read_decimal(number.text);
     Wide one = 1;
-    for (int i = 0; i < factor.decimals; ++i) one *= 10;
+    for (int i = 0; i < std::min(factor.decimals, 9); ++i) one *= 10;
     const bool whole_text = factor.length == number.text.size() && factor.length > 0 && is_digit(number.text[0]);
     if (!whole_text || factor.overflow || factor.decimals > 9 || factor.digits <= one ||
         factor.digits / one > 1'000'000'000) {

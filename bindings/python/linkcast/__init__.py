@@ -1,0 +1,37 @@
+"""How long will a GPU collective take on that machine, and why?
+
+Linkcast replays collectives in a discrete-event model of NVLink, NVSwitch and PCIe machines, after making the choices
+that NCCL would make there.
+
+Examples
+--------
+>>> import linkcast
+>>> fabric = linkcast.Fabric.load("dgx-h100")
+>>> result = linkcast.collective(fabric, "all_reduce", "1M:64M:x8")
+>>> result.size_bytes
+array([ 1048576,  8388608, 67108864])
+>>> bool((result.time_us > 0).all())
+True
+
+Units stand in the names: ``_us`` microseconds, ``_bytes`` bytes, ``_GBps`` 10**9 bytes a second in one direction.
+Wrong input raises :class:`InputError`, a ``ValueError`` whose text says where, what, and what to write instead.
+"""
+
+from ._collective import CollectiveResult, collective
+from ._core import InputError, InternalError, __version__
+from ._fabric import Fabric, catalog
+from ._sizes import parse_sizes
+from ._validate import Validation, validate
+
+__all__ = [
+    "CollectiveResult",
+    "Fabric",
+    "InputError",
+    "InternalError",
+    "Validation",
+    "catalog",
+    "collective",
+    "parse_sizes",
+    "validate",
+    "__version__",
+]
