@@ -27,7 +27,7 @@ struct GpuModel {
   sim::Rate memory;               // HBM/GDDR, one direction of a copy
   sim::Rate copy_engine;          // one copy engine to a peer
   sim::Time copy_engine_start;    // fixed cost of one copy
-  sim::Rate nvls;                 // wire rate of in-switch reduction and multicast per GPU and direction
+  double nvls_efficiency = 0;     // in-switch reduction and multicast: share of the bare NVLink rate on the wire; 0: none
   sim::Time nvls_latency;         // flag rounds through the switch before the first and after the last chunk
   sim::Time nvls_overhead;        // per chunk
   sim::Time nvls_jitter;          // as `jitter`, for NVLS

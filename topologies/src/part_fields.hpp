@@ -1,0 +1,53 @@
+// The numbers of a GPU, a protocol and a host as one table each: key in parts/*.yaml -> member. A new number is one
+// line here and one in parts/. Knows nothing else.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <variant>
+
+#include "linkcast/models/gpu.hpp"
+
+namespace linkcast::topologies {
+
+template <typename T>
+using Member = std::variant<sim::Rate T::*, sim::Time T::*, sim::Bytes T::*, double T::*, int T::*>;
+
+template <typename T>
+struct Field {
+  std::string_view key;
+  Member<T> member;
+  bool required = true;  // false: the default of the struct stands where a part does not say it
+};
+
+using models::GpuModel;
+using models::HostModel;
+using models::ProtocolCost;
+
+inline constexpr std::array protocol_fields{
+    Field<ProtocolCost>{"send", &ProtocolCost::send},
+    Field<ProtocolCost>{"local", &ProtocolCost::local},
+    Field<ProtocolCost>{"overhead", &ProtocolCost::overhead},
+    Field<ProtocolCost>{"hop", &ProtocolCost::hop},
+};
+
+inline constexpr std::array gpu_fields{
+    Field<GpuModel>{"compute_capability", &GpuModel::compute_capability},
+    Field<GpuModel>{"kernel_start", &GpuModel::kernel_start},
+    Field<GpuModel>{"memory", &GpuModel::memory},
+    Field<GpuModel>{"copy_engine", &GpuModel::copy_engine},
+    Field<GpuModel>{"copy_engine_start", &GpuModel::copy_engine_start},
+    Field<GpuModel>{"jitter", &GpuModel::jitter, false},
+    Field<GpuModel>{"nvls_efficiency", &GpuModel::nvls_efficiency, false},
+    Field<GpuModel>{"nvls_latency", &GpuModel::nvls_latency, false},
+    Field<GpuModel>{"nvls_overhead", &GpuModel::nvls_overhead, false},
+    Field<GpuModel>{"nvls_jitter", &GpuModel::nvls_jitter, false},
+};
+
+inline constexpr std::array host_fields{
+    Field<HostModel>{"launch_single_process_per_gpu", &HostModel::launch_single_process_per_gpu},
+    Field<HostModel>{"launch_multi_process", &HostModel::launch_multi_process},
+    Field<HostModel>{"launch_graph", &HostModel::launch_graph},
+};
+
+}  // namespace linkcast::topologies

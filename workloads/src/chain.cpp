@@ -1,0 +1,148 @@
+// Ring broadcast and reduce (NCCL.md 3.3): a line of ranks that hands chunks on. The ends are idle while the line fills
+// and drains; calls that follow each other back to back, as nccl-tests issues them, overlap there: the first rank starts
+// the next call while the last still works on this one. Hence `calls`: one call with its fill, or what a further costs.
+#include <algorithm>
+#include <map>
+
+#include "rates.hpp"
+#include "schedule.hpp"
+
+namespace linkcast::workloads {
+namespace {
+
+using models::nccl::Op;
+using sim::Bytes;
+using sim::Time;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The ranks of a channel from the first sender to the last receiver.
+std::vector<int> line_of(const Context& c, const models::nccl::Call& call, int channel) {
+  auto order = c.comm.ring(channel);
+  const auto root = std::find(order.begin(), order.end(), call.root);
+  std::rotate(order.begin(), root, order.end());                       // broadcast: the root first
+  if (call.op == Op::reduce) std::rotate(order.begin(), order.begin() + 1, order.end());   // reduce: the root last
+  return order;
+}
+
+struct Pieces {
+  std::int64_t count;
+  Bytes size, last;
+  Bytes at(std::int64_t i) const { return i + 1 < count ? size : last; }
+};
+
+Pieces pieces_of(Bytes bytes, Bytes chunk) {
+  const auto n = std::max<std::int64_t>(1, ceil_div(bytes.count(), chunk.count()));
+  return {n, chunk, bytes - chunk * (n - 1)};
+}
+
+std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const models::nccl::Call& call,
+                                                       const models::nccl::Plan& plan, const Costs& costs, Calls calls) {
+  auto program = std::make_shared<sim::ChunkProgram>();
+  program->kinds = unit_kinds(costs);
+  std::map<std::pair<std::int64_t, int>, std::uint32_t> patterns;
+  for (int channel = 0; channel < plan.channels; ++channel) {
+    const auto line = line_of(c, call, channel);
+    const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
+    const Pieces pieces = pieces_of(bytes, plan.chunk);
+    const auto first = static_cast<std::uint32_t>(program->agents.size());
+    const auto first_connection = static_cast<std::uint32_t>(program->connections.size());
+    const auto n = static_cast<std::uint32_t>(line.size());
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const bool sends = i + 1 < n;
+      const bool receives = i > 0;
+      const int place = (receives ? 1 : 0) + (sends ? 2 : 0);
+      sim::Agent agent;
+      agent.units = pieces.count * calls;
+      agent.pattern = patterns.emplace(std::pair{bytes.count(), place}, static_cast<std::uint32_t>(patterns.size())).first->second;
+      const sim::ConnectionId from{first_connection + i - (receives ? 1u : 0u)};
+      const sim::ConnectionId to{first_connection + i};
+      agent.at = [=](std::int64_t k, sim::Unit& out) {
+        out.bytes = pieces.at(k % pieces.count);
+        out.receive.clear();
+        out.send.clear();
+        if (receives) out.receive.push_back(from);
+        if (sends) out.send.push_back(to);
+        out.kind = sends ? kind_send : kind_local;
+      };
+      program->agents.push_back(std::move(agent));
+      if (!sends) continue;
+      const auto& lane = c.lanes.between(line[i], line[i + 1]);
+      sim::Connection connection;
+      connection.from = sim::AgentId{first + i};
+      connection.to = sim::AgentId{first + i + 1};
+      connection.slots = 8;  // NCCL_STEPS, one step a chunk here
+      connection.latency = costs.protocol.hop + lane.latency;
+      connection.credit_latency = connection.latency;
+      add_usages(connection.usages, lane.usages, costs.wire);
+      program->connections.push_back(std::move(connection));
+    }
+  }
+  return program;
+}
+
+}  // namespace
+
+Schedule build_chain(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f,
+                     Calls calls) {
+  const Costs costs = costs_of(c.gpu, plan.choice.protocol);
+  Schedule s;
+  s.channels = plan.channels;
+  if (f == Fidelity::chunk) {
+    s.program = chunk_program(c, call, plan, costs, calls);
+    return s;
+  }
+  // One flow for all channels that take the same line; their pieces move in step.
+  std::map<std::vector<int>, std::pair<Bytes, Bytes>> lines;   // largest, sum
+  for (int channel = 0; channel < plan.channels; ++channel) {
+    auto& [largest, sum] = lines[line_of(c, call, channel)];
+    const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
+    largest = std::max(largest, bytes);
+    sum += bytes;
+  }
+  std::vector<std::vector<sim::Usage>> usages;
+  std::vector<sim::Rate> caps;
+  std::vector<Time> hops;
+  for (const auto& [line, bytes] : lines) {
+    auto& u = usages.emplace_back();
+    Time hop;
+    for (std::size_t i = 0; i + 1 < line.size(); ++i) {
+      const auto& lane = c.lanes.between(line[i], line[i + 1]);
+      add_usages(u, lane.usages, costs.wire);
+      hop += costs.protocol.hop + lane.latency;
+    }
+    hops.push_back(hop);
+    const auto slowest = std::min(costs.protocol.send, costs.protocol.local);
+    caps.push_back(slowest * (static_cast<double>(bytes.second.count()) / static_cast<double>(bytes.first.count())));
+  }
+  const auto rates = rates_together(c.resources, usages, caps);
+  std::size_t i = 0;
+  for (const auto& [line, bytes] : lines) {
+    const auto& [largest, sum] = bytes;
+    const sim::Rate share = rates[i] * (static_cast<double>(largest.count()) / static_cast<double>(sum.count()));
+    const Pieces pieces = pieces_of(largest, plan.chunk);
+    const Time piece = transfer_time(pieces.at(0), share);
+    const auto stages = static_cast<std::int64_t>(line.size()) - 1;   // hand-overs
+    sim::PipelinedFlow flow;
+    flow.bytes = sum;
+    flow.usages = usages[i];
+    flow.cap = caps[i];
+    flow.fixed.add(sim::Cause::latency, pieces.count * costs.protocol.overhead);
+    if (calls == 1) {
+      flow.fixed.add(sim::Cause::latency, hops[i] + stages * costs.protocol.overhead);
+      const Time last = transfer_time(pieces.last, costs.protocol.local);
+      if (costs.cut_through) {
+        const Time tail = transfer_time(pieces.last, share);
+        if (last > tail) flow.fixed.add(sim::Cause::sm, last - tail);
+      } else {
+        flow.fixed.add(sim::Cause::fill, (stages - 1) * piece);
+        flow.fixed.add(sim::Cause::sm, last);
+      }
+    }
+    s.flows.push_back(std::move(flow));
+    ++i;
+  }
+  return s;
+}
+
+}  // namespace linkcast::workloads

@@ -1,0 +1,27 @@
+// What a protocol costs per unit on one kind of GPU, as the schedules use it. One place where NCCL's protocol
+// formats (NCCL.md 3.1) meet the GPU's measured rates.
+#pragma once
+
+#include "linkcast/models/gpu.hpp"
+#include "linkcast/models/nccl/types.hpp"
+#include "linkcast/sim/program.hpp"
+
+namespace linkcast::workloads {
+
+struct Costs {
+  double wire = 1;            // bytes on a link for each payload byte: LL 2 (8 B data + 8 B flags), LL128 16/15
+  bool cut_through = false;   // flags travel with the data
+  models::ProtocolCost protocol;
+};
+
+Costs costs_of(const models::GpuModel& gpu, models::nccl::Protocol p);
+
+/// The two kinds of unit that every schedule has.
+enum UnitKindIndex : std::uint16_t { kind_send = 0, kind_local = 1 };
+
+inline std::vector<sim::UnitKind> unit_kinds(const Costs& c) {
+  return {{c.protocol.overhead, c.protocol.send, sim::Cause::sm, c.cut_through},
+          {c.protocol.overhead, c.protocol.local, sim::Cause::sm, c.cut_through}};
+}
+
+}  // namespace linkcast::workloads

@@ -1,0 +1,43 @@
+// How the bytes of one rank reach another: which transport NCCL takes between them, which links that loads and how
+// long a hand-over takes. Knows nothing of algorithms.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "linkcast/models/nccl/types.hpp"
+#include "linkcast/sim/fluid.hpp"
+#include "linkcast/topologies/fabric.hpp"
+
+namespace linkcast::workloads {
+
+struct Lane {
+  topologies::Transport transport = topologies::Transport::nvlink;
+  std::vector<sim::Usage> usages;   // per payload byte, before the protocol's own overhead
+  sim::Time latency;                // one way, on top of the protocol's hop on NVLink
+};
+
+/// The lanes between all ranks of a fabric, found when they are first asked for.
+class Lanes {
+ public:
+  Lanes(const topologies::Fabric& fabric, const models::nccl::Version& version, const models::nccl::Environment& env);
+
+  /// Throws sim::InputError where nothing connects the two.
+  const Lane& between(int from, int to) const;
+  /// Whether every pair of neighbours in some ring uses NVLink: LL128 and NCCL's NVLink latencies then apply.
+  bool peer_to_peer_pcie() const { return pcie_p2p_; }
+
+ private:
+  Lane find(int from, int to) const;
+
+  const topologies::Fabric& fabric_;
+  models::nccl::Version version_;
+  bool p2p_ = true;                 // NCCL_P2P_DISABLE, NCCL_P2P_LEVEL=LOC
+  bool pcie_p2p_ = true;
+  int level_ = 0;                   // highest path class that P2P may take
+  int ranks_ = 0;
+  mutable std::vector<std::vector<Lane>> cache_;
+  mutable std::vector<std::vector<bool>> known_;
+};
+
+}  // namespace linkcast::workloads

@@ -1,0 +1,177 @@
+// NVLS (NCCL.md 3.5): the switch reduces and multicasts. Every rank copies its data into the multicast buffers
+// (scatter), every head lets the switch reduce its slice and multicasts the result (reduce), every rank copies the
+// results out (gather). all_gather only multicasts, reduce_scatter only reduces.
+//
+// On the wire, per GPU and direction, for a vector of S bytes and H heads: all_reduce S out for the reads of the heads
+// and S/H for the own multicast, and the mirror image in; all_gather S/n out, S in; reduce_scatter S out, S/n in.
+// In-switch traffic reaches a lower rate than plain stores (GpuModel::nvls_efficiency): a byte is charged as more.
+#include <algorithm>
+#include <map>
+
+#include "jitter.hpp"
+#include "rates.hpp"
+#include "schedule.hpp"
+
+namespace linkcast::workloads {
+namespace {
+
+using models::nccl::Op;
+using sim::Bytes;
+using sim::Time;
+using topologies::DeviceKind;
+using topologies::Fabric;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// One byte out of (or into) a GPU through all its switch links, at the price of in-switch traffic.
+std::vector<sim::Usage> port(const Context& c, int rank, bool out) {
+  const auto gpu = c.fabric.gpus()[static_cast<std::size_t>(rank)];
+  double total = 0;
+  const auto links = c.fabric.links();
+  const auto to_switch = [&](const topologies::Link& l) {
+    const auto other = l.a == gpu ? l.b : l.a;
+    return (l.a == gpu || l.b == gpu) && l.state != "down" &&
+           c.fabric.devices()[static_cast<std::size_t>(other)].kind == DeviceKind::nvswitch;
+  };
+  for (const auto& l : links)
+    if (to_switch(l)) total += static_cast<double>(l.bare.bytes_per_second());
+  std::vector<sim::Usage> usages;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const auto& l = links[i];
+    if (!to_switch(l)) continue;
+    const bool forward = (l.a == gpu) == out;
+    // The link is charged in bytes of plain stores: its capacity is l.payload, in-switch traffic reaches bare * efficiency.
+    const double price = l.payload.GBps() / (l.bare.GBps() * c.gpu.nvls_efficiency);
+    usages.push_back({Fabric::resource(topologies::LinkId{static_cast<std::uint32_t>(i)}, forward),
+                      price * static_cast<double>(l.bare.bytes_per_second()) / total});
+  }
+  return usages;
+}
+
+struct Shape {
+  std::vector<int> heads;
+  Bytes piece;              // of one head in one loop
+  std::int64_t loops = 1;   // of the largest channel
+  Bytes last;
+  double out_all = 0, in_all = 0;     // bytes out of / into every rank for each byte that a head processes
+  double out_head = 0, in_head = 0;   // the head's own, on top
+};
+
+Shape shape_of(const Context& c, Op op) {
+  Shape s;
+  s.heads = c.comm.nvls_heads();
+  if (op != Op::all_gather) s.out_all = 1, s.in_head = 1;       // the reads: every rank answers, the sum comes in
+  if (op != Op::reduce_scatter) s.out_head = 1, s.in_all = 1;   // the store: once out, to everybody
+  return s;
+}
+
+/// What one byte that head `h` processes puts on the links.
+std::vector<sim::Usage> usages_of(const Shape& s, int head, const std::vector<std::vector<sim::Usage>>& outs,
+                                  const std::vector<std::vector<sim::Usage>>& ins) {
+  std::vector<sim::Usage> u;
+  for (std::size_t r = 0; r < outs.size(); ++r) {
+    const double own = static_cast<int>(r) == head ? 1 : 0;
+    if (const double w = s.out_all + own * s.out_head; w > 0) add_usages(u, outs[r], w);
+    if (const double w = s.in_all + own * s.in_head; w > 0) add_usages(u, ins[r], w);
+  }
+  return u;
+}
+
+std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const Shape& s, const models::nccl::Plan& plan,
+                                                       const std::vector<std::vector<sim::Usage>>& outs,
+                                                       const std::vector<std::vector<sim::Usage>>& ins) {
+  auto program = std::make_shared<sim::ChunkProgram>();
+  enum : std::uint16_t { copying = 0, reducing = 1 };
+  program->kinds = {{Time{}, sim::Rate::unlimited(), sim::Cause::sm, false},
+                    {c.gpu.nvls_overhead, sim::Rate::unlimited(), sim::Cause::sm, false}};
+  const auto ranks = static_cast<std::uint32_t>(c.comm.ranks());
+  const auto heads = static_cast<std::uint32_t>(s.heads.size());
+  std::vector<std::vector<sim::Usage>> of_head;
+  for (const int h : s.heads) of_head.push_back(usages_of(s, h, outs, ins));
+  std::map<std::int64_t, std::uint32_t> sizes;
+  for (int channel = 0; channel < plan.channels; ++channel) {
+    const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
+    const auto pattern = 2 * sizes.emplace(bytes.count(), static_cast<std::uint32_t>(sizes.size())).first->second;
+    const Bytes slice{ceil_div(bytes.count(), heads)};
+    const auto loops = std::max<std::int64_t>(1, ceil_div(slice.count(), plan.chunk.count()));
+    const Bytes chunk = plan.chunk;
+    const Bytes last = slice - chunk * (loops - 1);
+    const auto first = static_cast<std::uint32_t>(program->agents.size());
+    const auto scatter = [&](std::uint32_t r) { return sim::AgentId{first + r}; };
+    const auto reduce = [&](std::uint32_t h) { return sim::AgentId{first + ranks + h}; };
+    const auto gather = [&](std::uint32_t r) { return sim::AgentId{first + ranks + heads + r}; };
+    std::vector<std::vector<sim::ConnectionId>> in(ranks), out(ranks), head_in(heads), head_out(heads);
+    const auto connect = [&](sim::AgentId a, sim::AgentId b) {
+      sim::Connection k;
+      k.from = a;
+      k.to = b;
+      k.slots = plan.slots;
+      program->connections.push_back(std::move(k));
+      return sim::ConnectionId{static_cast<std::uint32_t>(program->connections.size() - 1)};
+    };
+    for (std::uint32_t r = 0; r < ranks; ++r)
+      for (std::uint32_t h = 0; h < heads; ++h) {
+        head_in[h].push_back(connect(scatter(r), reduce(h)));
+        in[r].push_back(head_in[h].back());
+        head_out[h].push_back(connect(reduce(h), gather(r)));
+        out[r].push_back(head_out[h].back());
+      }
+    const auto make = [&](std::uint16_t kind, std::uint32_t which, bool moves, std::vector<sim::ConnectionId> from,
+                          std::vector<sim::ConnectionId> to) {
+      sim::Agent a;
+      a.units = loops;
+      a.pattern = 3 * (pattern / 2) + which;
+      a.pipelined = true;
+      a.at = [=](std::int64_t k, sim::Unit& u) {
+        u.kind = kind;
+        u.bytes = !moves ? Bytes{} : k + 1 < loops ? chunk : last;
+        u.receive = from;
+        u.send = to;
+      };
+      return a;
+    };
+    for (std::uint32_t r = 0; r < ranks; ++r) program->agents.push_back(make(copying, 0, false, {}, in[r]));
+    for (std::uint32_t h = 0; h < heads; ++h) {
+      auto agent = make(reducing, 1, true, head_in[h], head_out[h]);
+      agent.local = of_head[h];
+      program->agents.push_back(std::move(agent));
+    }
+    for (std::uint32_t r = 0; r < ranks; ++r) program->agents.push_back(make(copying, 2, false, out[r], {}));
+  }
+  program->fixed.add(sim::Cause::latency, c.gpu.nvls_latency);
+  return program;
+}
+
+}  // namespace
+
+Schedule build_nvls(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls) {
+  Schedule s;
+  s.channels = plan.channels;
+  const Shape shape = shape_of(c, call.op);
+  const int n = c.comm.ranks();
+  std::vector<std::vector<sim::Usage>> outs, ins;
+  for (int r = 0; r < n; ++r) {
+    outs.push_back(port(c, r, true));
+    ins.push_back(port(c, r, false));
+  }
+  const auto heads = static_cast<std::int64_t>(shape.heads.size());
+  std::vector<sim::Usage> usages;
+  for (const int h : shape.heads) add_usages(usages, usages_of(shape, h, outs, ins), 1.0 / static_cast<double>(heads));
+  const sim::Rate rate = rate_alone(c.resources, usages, sim::Rate::unlimited());
+  const Time moving = transfer_time(call.bytes, rate);
+  s.jitter.add(sim::Cause::wait, jitter(c.gpu.nvls_jitter, moving, sim::Rate::unlimited(), sim::Rate::unlimited()));
+  if (f == Fidelity::chunk) {
+    s.program = chunk_program(c, shape, plan, outs, ins);
+    return s;
+  }
+  const Bytes largest = *std::max_element(plan.channel_bytes.begin(), plan.channel_bytes.end());
+  const auto loops = std::max<std::int64_t>(1, ceil_div(ceil_div(largest.count(), heads), plan.chunk.count()));
+  sim::PipelinedFlow flow;
+  flow.bytes = call.bytes;
+  flow.usages = std::move(usages);
+  flow.fixed.add(sim::Cause::latency, c.gpu.nvls_latency + loops * c.gpu.nvls_overhead);
+  s.flows.push_back(std::move(flow));
+  return s;
+}
+
+}  // namespace linkcast::workloads

@@ -1,0 +1,38 @@
+#include "rates.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace linkcast::workloads {
+
+void add_usages(std::vector<sim::Usage>& to, std::span<const sim::Usage> lane, double weight) {
+  for (const auto& u : lane) {
+    const auto it = std::find_if(to.begin(), to.end(), [&](const auto& x) { return x.resource == u.resource; });
+    if (it == to.end())
+      to.push_back({u.resource, u.weight * weight});
+    else
+      it->weight += u.weight * weight;
+  }
+}
+
+sim::Rate rate_alone(const sim::ResourceTable& resources, std::span<const sim::Usage> usages, sim::Rate cap) {
+  sim::Rate rate = cap;
+  for (const auto& u : usages) rate = std::min(rate, resources[u.resource].capacity * (1.0 / u.weight));
+  return rate;
+}
+
+std::vector<sim::Rate> rates_together(const sim::ResourceTable& resources,
+                                      std::span<const std::vector<sim::Usage>> usages, std::span<const sim::Rate> caps) {
+  // The engine's solver on unit flows that never end: start all, read the rates.
+  sim::FluidNetwork network{resources};
+  std::vector<sim::FlowId> ids;
+  ids.reserve(usages.size());
+  for (std::size_t i = 0; i < usages.size(); ++i)
+    ids.push_back(network.start(sim::Time{}, usages[i], sim::gib(1), caps[i]));
+  std::vector<sim::Rate> rates;
+  rates.reserve(ids.size());
+  for (const auto id : ids) rates.push_back(network.rate(id));
+  return rates;
+}
+
+}  // namespace linkcast::workloads

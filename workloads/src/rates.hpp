@@ -1,0 +1,22 @@
+// Small arithmetic that the flow-level builders share: the rate of a flow that has the links for itself, and sums of
+// link usages. The engine's own solver decides what really happens; this only sizes the latencies that depend on it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "linkcast/sim/fluid.hpp"
+
+namespace linkcast::workloads {
+
+/// Adds `weight` times the usages of a lane, merging equal resources.
+void add_usages(std::vector<sim::Usage>& to, std::span<const sim::Usage> lane, double weight);
+
+/// min(cap, capacity / weight over the usages): nobody else on the links.
+sim::Rate rate_alone(const sim::ResourceTable& resources, std::span<const sim::Usage> usages, sim::Rate cap);
+
+/// The rates of several flows that share the links with each other and nobody else (max-min, one unit each).
+std::vector<sim::Rate> rates_together(const sim::ResourceTable& resources,
+                                      std::span<const std::vector<sim::Usage>> usages, std::span<const sim::Rate> caps);
+
+}  // namespace linkcast::workloads

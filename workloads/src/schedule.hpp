@@ -1,0 +1,44 @@
+// What every algorithm's builder gets and gives. A builder turns NCCL's plan into work for the engine twice: as
+// pipelined flows (fidelity `flow`) and as a chunk program (fidelity `chunk`), from the same numbers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "costs.hpp"
+#include "lanes.hpp"
+#include "linkcast/models/nccl/communicator.hpp"
+#include "linkcast/workloads/collective.hpp"
+
+namespace linkcast::workloads {
+
+struct Context {
+  const topologies::Fabric& fabric;
+  const models::nccl::Communicator& comm;
+  const Lanes& lanes;
+  const models::GpuModel& gpu;
+  const sim::ResourceTable& resources;
+};
+
+/// One collective as work for the engine. In `flow`, the parts run side by side; the collective ends with the last.
+struct Schedule {
+  std::string algorithm, protocol;
+  int channels = 0;
+  std::vector<sim::PipelinedFlow> flows;              // fidelity flow
+  std::shared_ptr<const sim::ChunkProgram> program;   // fidelity chunk
+  sim::Account jitter;                                // added to both (jitter.hpp)
+};
+
+/// How many calls run back to back in the schedule: one, or two to see what a further one adds (collective.cpp).
+using Calls = int;
+
+Schedule build_ring(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
+Schedule build_chain(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
+Schedule build_tree(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
+Schedule build_nvls(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
+Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f, Calls calls);
+Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
+Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fidelity f, Calls calls);
+
+}  // namespace linkcast::workloads
