@@ -37,6 +37,16 @@ struct Resource {
   Rate bare;                // the same link without framing: >= capacity
 };
 
+/// A usage in the network's own fixed point: `weight` in units of 2^-40. Sums of these are exact in any order,
+/// which is what lets a folded network (fold.hpp) come to the very same rates as the whole one.
+struct FixedUsage {
+  ResourceId resource;
+  std::int64_t weight;
+};
+inline constexpr double fixed_weight_one = 1099511627776.0;  // 2^40
+/// Rounds down, so that six flows of weight 1/6 never count as more than one. Requires weight > 0.
+std::int64_t fixed_weight(double weight);
+
 /// What is shared: fixed while a replay runs.
 class ResourceTable {
  public:
@@ -56,6 +66,8 @@ class FluidNetwork {
 
   /// A flow that starts now. Rates of its component change at once. `bytes` > 0. `usages` are copied.
   FlowId start(Time now, std::span<const Usage> usages, Bytes bytes, Rate cap, double multiplicity = 1.0);
+  /// The same with weights that the caller has rounded and, for a folded flow, multiplied already.
+  FlowId start(Time now, std::span<const FixedUsage> usages, Bytes bytes, Rate cap);
   /// Ends a flow early (a cancelled transfer).
   void stop(Time now, FlowId id);
 

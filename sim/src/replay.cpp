@@ -1,0 +1,265 @@
+// The clock: takes the next instant from the event queue and the network, runs everything that happens in it, and
+// starts what became ready. Knows tasks and runs; what they stand for it does not know.
+#include "linkcast/sim/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "chunk_plan.hpp"
+#include "chunk_run.hpp"
+#include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/sim/event_queue.hpp"
+#include "task_board.hpp"
+
+namespace linkcast::sim {
+namespace {
+
+// Events and flows say whom they belong to: agent of a run (top bit, 31 bits of run, 32 of agent) or a task's slot.
+constexpr std::uint64_t agent_bit = std::uint64_t{1} << 63;
+
+class Replay {
+ public:
+  Replay(const ResourceTable& resources, TaskSource& source, const ReplayOptions& options)
+      : resources_{resources}, options_{options}, board_{source, options.window}, network_{resources} {
+    carried_alone_.resize(resources.size(), 0.0);
+  }
+
+  ReplayResult run() {
+    board_.fill(now_, Account{}, ready_);
+    start_ready();
+    while (board_.in_window() > 0) {
+      launch();
+      const Time next = std::min(queue_.next_time(), network_.next_completion());
+      if (next == Time::max()) throw InternalError("deadlock: " + blocked());
+      now_ = next;
+      instant();
+    }
+    result_.end = now_;
+    result_.tasks = board_.taken();
+    if (result_.account.total() != result_.end) throw InternalError("the account of the replay does not add up to its end");
+    result_.carried = network_.carried(now_);
+    for (std::size_t r = 0; r < carried_alone_.size(); ++r) result_.carried[r] += carried_alone_[r];
+    return std::move(result_);
+  }
+
+ private:
+  struct Running {
+    std::unique_ptr<ChunkRun> run;
+    std::shared_ptr<const ChunkPlan> plan;
+    std::uint32_t slot = 0;
+  };
+
+  // Queue first, then the network: rates are solved once for all starts of the instant.
+  void instant() {
+    for (;;) {
+      while (queue_.next_time() == now_) dispatch(queue_.pop().payload, false);
+      if (network_.next_completion() != now_) return;
+      network_.complete(now_, ended_);
+      owners_.clear();
+      for (const auto f : ended_) owners_.push_back(flow_owner_[static_cast<std::size_t>(f)]);
+      for (const auto owner : owners_) dispatch(owner, true);
+    }
+  }
+
+  void dispatch(std::uint64_t owner, bool flow_ended) {
+    ++result_.events;
+    if ((owner & agent_bit) != 0) {
+      const auto index = static_cast<std::size_t>((owner & ~agent_bit) >> 32);
+      auto& running = runs_[index];
+      const auto agent = static_cast<std::uint32_t>(owner);
+      flow_ended ? running.run->on_flow_end(agent, now_) : running.run->on_event(agent, now_);
+      if (running.run->finished()) finish_run(index);
+      return;
+    }
+    const auto slot = static_cast<std::uint32_t>(owner);
+    auto& entry = board_[slot];
+    if (flow_ended) return end_flow(slot);
+    if (const auto* flow = std::get_if<PipelinedFlow>(&entry.task.work); flow != nullptr && flow->bytes > Bytes{}) {
+      entry.flow_start = now_;
+      return start_flow(slot, *flow);
+    }
+    if (entry.launching) {
+      entry.launching = false;
+      launching_.push_back(slot);
+      return;
+    }
+    end_task(slot);
+  }
+
+  void start_ready() {
+    while (!ready_.empty()) {
+      const auto batch = std::exchange(ready_, {});
+      for (const auto slot : batch) start(slot);
+    }
+  }
+
+  void start(std::uint32_t slot) {
+    auto& entry = board_[slot];
+    entry.started = now_;
+    entry.launching = false;
+    ++active_;
+    for (auto* o : options_.observers) o->task_started(entry.task, now_);
+    Time until = now_;
+    if (const auto* compute = std::get_if<Compute>(&entry.task.work)) {
+      entry.account.add(Cause::compute, compute->duration);
+      until += compute->duration;
+    } else if (const auto* flow = std::get_if<PipelinedFlow>(&entry.task.work)) {
+      entry.account += flow->fixed;
+      until += flow->fixed.total();
+    } else if (const auto* program = std::get_if<std::shared_ptr<const ChunkProgram>>(&entry.task.work)) {
+      if (*program == nullptr) throw InternalError("task '" + entry.task.label + "' has no program");
+      entry.account += (*program)->fixed;
+      until += (*program)->fixed.total();
+      entry.launching = true;
+    }
+    if (until < now_) throw InternalError("task '" + entry.task.label + "' has a negative duration");
+    queue_.push(until, slot);
+  }
+
+  void start_flow(std::uint32_t slot, const PipelinedFlow& flow) {
+    const auto id = static_cast<std::size_t>(network_.start(now_, flow.usages, flow.bytes, flow.cap));
+    if (id >= flow_owner_.size()) flow_owner_.resize(id + 1);
+    flow_owner_[id] = slot;
+  }
+
+  void end_flow(std::uint32_t slot) {
+    auto& entry = board_[slot];
+    const auto& flow = std::get<PipelinedFlow>(entry.task.work);
+    Rate bare = Rate::unlimited(), framed = Rate::unlimited();
+    for (const auto& u : flow.usages) {
+      bare = std::min(bare, resources_[u.resource].bare * (1.0 / u.weight));
+      framed = std::min(framed, resources_[u.resource].capacity * (1.0 / u.weight));
+    }
+    const auto time = [&flow](Rate r) { return transfer_time(flow.bytes, std::max(r, Rate::bytes_per_second(1))); };
+    const Time wire = time(bare), protocol = std::max(wire, time(framed)), alone = std::max(protocol, time(flow.cap));
+    book_transfer(entry.account, now_ - entry.flow_start, wire, protocol, alone, flow.cap_cause);
+    end_task(slot);
+  }
+
+  void end_task(std::uint32_t slot) {
+    auto& entry = board_[slot];
+    if (entry.account.total() != now_) {
+      throw InternalError(fmt::format("the account of task '{}' has {} ps at {} ps", entry.task.label,
+                                      entry.account.total().ps(), now_.ps()));
+    }
+    for (auto* o : options_.observers) o->task_ended(entry.task, entry.started, now_, entry.account);
+    result_.account = entry.account;
+    --active_;
+    board_.end(slot, now_, ready_);
+    board_.fill(now_, result_.account, ready_);
+    start_ready();
+  }
+
+  // Programs begin when the instant is over and it is clear what runs beside them.
+  void launch() {
+    const auto batch = std::exchange(launching_, {});
+    const bool alone = batch.size() == 1 && active_ == 1;
+    for (const auto slot : batch) alone ? run_alone(slot) : run_shared(slot);
+  }
+
+  std::shared_ptr<const ChunkPlan> plan_for(const std::shared_ptr<const ChunkProgram>& program, bool folded) {
+    // A step repeats its collectives: the last plan is kept. The key keeps the program alive, so no other can have
+    // its address.
+    auto& kept = folded ? kept_folded_ : kept_whole_;
+    if (kept.first != program) kept = {program, std::make_shared<const ChunkPlan>(resources_, *program, folded)};
+    return kept.second;
+  }
+
+  void run_shared(std::uint32_t slot) {
+    const auto& program = std::get<std::shared_ptr<const ChunkProgram>>(board_[slot].task.work);
+    std::size_t index = 0;
+    while (index < runs_.size() && runs_[index].run != nullptr) ++index;
+    if (index == runs_.size()) runs_.emplace_back();
+    auto& running = runs_[index];
+    running.slot = slot;
+    running.plan = plan_for(program, false);
+    const auto tag = agent_bit | (static_cast<std::uint64_t>(index) << 32);
+    running.run = std::make_unique<ChunkRun>(*running.plan, ChunkHost{queue_, network_, flow_owner_, tag}, now_,
+                                             board_[slot].account);
+    if (running.run->finished()) finish_run(index);
+  }
+
+  void finish_run(std::size_t index) {
+    auto& running = runs_[index];
+    const auto slot = running.slot;
+    board_[slot].account = running.run->account();
+    queue_.push(running.run->end(), slot);
+    running.run.reset();
+    running.plan.reset();
+  }
+
+  // Nothing else is active and nothing can become so before this program ends: it runs to its end at once, in a
+  // network of its own.
+  void run_alone(std::uint32_t slot) {
+    const auto& program = std::get<std::shared_ptr<const ChunkProgram>>(board_[slot].task.work);
+    const auto plan = plan_for(program, options_.fold);
+    EventQueue queue;
+    FluidNetwork network{plan->resources()};
+    std::vector<std::uint64_t> owner;
+    ChunkRun run{*plan, ChunkHost{queue, network, owner, 0}, now_, board_[slot].account};
+    std::vector<FlowId> ended;
+    while (!run.finished()) {
+      const Time now = std::min(queue.next_time(), network.next_completion());
+      if (now == Time::max()) throw InternalError("deadlock: " + run.blocked());
+      while (queue.next_time() == now) {
+        run.on_event(static_cast<std::uint32_t>(queue.pop().payload), now);
+        ++result_.events;
+      }
+      if (network.next_completion() != now) continue;
+      network.complete(now, ended);
+      for (const auto f : ended) run.on_flow_end(static_cast<std::uint32_t>(owner[static_cast<std::size_t>(f)]), now);
+      result_.events += ended.size();
+    }
+    plan->expand_carried(network.carried(run.end()), carried_alone_);
+    board_[slot].account = run.account();
+    queue_.push(run.end(), slot);
+  }
+
+  std::string blocked() const {
+    for (const auto& running : runs_) {
+      if (running.run != nullptr) return running.run->blocked();
+    }
+    return "tasks wait for each other";
+  }
+
+  const ResourceTable& resources_;
+  const ReplayOptions& options_;
+  TaskBoard board_;
+  FluidNetwork network_;
+  EventQueue queue_;
+  Time now_;
+  std::size_t active_ = 0;
+  std::vector<std::uint32_t> ready_, launching_;
+  std::vector<Running> runs_;
+  std::vector<std::uint64_t> flow_owner_, owners_;
+  std::vector<FlowId> ended_;
+  std::pair<std::shared_ptr<const ChunkProgram>, std::shared_ptr<const ChunkPlan>> kept_folded_, kept_whole_;
+  std::vector<double> carried_alone_;
+  ReplayResult result_;
+};
+
+class OneTask final : public TaskSource {
+ public:
+  explicit OneTask(Task task) : task_{std::move(task)} {}
+  std::optional<Task> next() override { return std::exchange(task_, std::nullopt); }
+
+ private:
+  std::optional<Task> task_;
+};
+
+}  // namespace
+
+ReplayResult replay(const ResourceTable& resources, TaskSource& source, const ReplayOptions& options) {
+  return Replay{resources, source, options}.run();
+}
+
+ReplayResult replay(const ResourceTable& resources, Task task, const ReplayOptions& options) {
+  OneTask source{std::move(task)};
+  return replay(resources, source, options);
+}
+
+}  // namespace linkcast::sim
