@@ -95,8 +95,12 @@ void run(const std::string& input) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keep_input);
-  for (const int number : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS}) std::signal(number, on_signal);
+  std::signal(SIGABRT, on_signal);
+  if (__sanitizer_set_death_callback != nullptr) {
+    __sanitizer_set_death_callback(keep_input);  // the sanitizers' own report of a bad access says more than a signal
+  } else {
+    for (const int number : {SIGSEGV, SIGFPE, SIGILL, SIGBUS}) std::signal(number, on_signal);
+  }
   long runs = 1000;
   std::vector<std::string> seeds;
   for (int i = 1; i < argc; ++i) {
