@@ -12,11 +12,16 @@ namespace linkcast::models {
 enum class LinkKind : unsigned char { nvlink, c2c, pcie, inter_socket, memory, network };
 std::string_view name_of(LinkKind k);
 
-/// payload / (payload + header), with full packets in both the data and (for acknowledgements) the reverse direction.
+/// How payload is framed. In steady state a collective drives both directions of a link at once, so each packet of
+/// one direction is joined by the responses to the packets of the other:
+///   efficiency = payload / (payload + header + response).
 struct PacketFormat {
   sim::Bytes payload{1};
   sim::Bytes header{0};
+  sim::Bytes response{0};     // what one packet costs in the opposite direction: acknowledgement, credits
   double efficiency() const;
+  /// When only one direction carries data: payload / (payload + header).
+  double one_way_efficiency() const;
 };
 
 /// One kind of link ("nvlink4", "pcie-gen4"): rates are of ONE link (NVLink) or ONE lane (PCIe), one direction.

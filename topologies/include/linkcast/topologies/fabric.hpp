@@ -52,7 +52,8 @@ std::string_view name_of(Transport t);
 struct Hop {
   LinkId link;
   bool forward;                  // a -> b
-  double weight;                 // share of the bytes: parallel switches split them
+  double weight;                 // bytes of the link's capacity for each byte: below 1 where parallel links split the
+                                 // load, above 1 where small packets waste it (PCIe peers across a root complex)
 };
 
 struct Route {
@@ -72,7 +73,11 @@ class Fabric {
   const models::HostModel& host() const;
 
   /// The best route by that transport, or nothing. Links that are down are not used.
+  /// NVLink routes pass NVSwitches, never another GPU. PCIe peer-to-peer: nothing where pcie_p2p() is false. Through
+  /// host memory: the memory of the sender's CPU.
   std::optional<Route> route(DeviceId from, DeviceId to, Transport t) const;
+  /// NVLink by way of the one other GPU that has the most links to both (NCCL's NVB), or nothing.
+  std::optional<Route> route_through_gpu(DeviceId from, DeviceId to) const;
   /// Whether peer-to-peer over PCIe works at all on these GPUs (GeForce: no, unless the file says so).
   bool pcie_p2p() const;
   /// NVSwitches with multicast and in-switch reduction that reach all of these GPUs.
@@ -87,7 +92,8 @@ class Fabric {
     return sim::ResourceId{2 * static_cast<std::uint32_t>(link) + (forward ? 0u : 1u)};
   }
 
-  /// Largest rate between the two halves of the GPUs, by max-flow (halves: first and second half of the ranks).
+  /// Largest rate (bare: after coding, before packet headers) between the two halves of the GPUs, by max-flow (halves:
+  /// first and second half of the ranks). Over NVLink where the halves are joined by it, else over PCIe and CPUs.
   sim::Rate bisection() const;
   /// Number of connected components of devices that hold a GPU; 1 for a sound machine.
   int gpu_components() const;

@@ -1,0 +1,159 @@
+// load(): decides what was named (catalog, YAML, NCCL XML), follows `extends`, and reads the machine.
+#include "loader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "build.hpp"
+#include "catalog.hpp"
+#include "linkcast/topologies/nccl_import.hpp"
+#include "merge.hpp"
+#include "source_file.hpp"
+
+namespace linkcast::topologies {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view schema_name = "linkcast.topology/1";
+constexpr std::size_t max_extends = 16;
+
+Source catalog_source(const CatalogEntry& entry) {
+  return std::make_shared<SourceText>(SourceText{entry.file, std::string{entry.text}});
+}
+
+/// The file that `extends` names: a catalog name, or a path beside the file that says so.
+Source extended(const Source& from, const Value& at, Problems& problems) {
+  if (const auto entry = catalog_entry(at.text)) return catalog_source(*entry);
+  const auto path = (fs::path{from->name}.parent_path() / at.text).lexically_normal().string();
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    problems.add(at, fmt::format("no topology '{}' to extend: neither in the catalog nor a file", at.text),
+                 suggest(at.text, catalog_spellings()));
+    return nullptr;
+  }
+  try {
+    return read_source(path);
+  } catch (const sim::InputError& e) {
+    problems.add(at, fmt::format("'{}' cannot be extended: it {}", at.text, e.diagnostics().front().problem));
+    return nullptr;
+  }
+}
+
+/// The document with everything that it extends merged below it.
+Value with_bases(const Source& file, Problems& problems, std::vector<std::string> chain) {
+  chain.push_back(file->name);
+  auto document = parse_yaml(file, problems);
+  if (!document.is_map()) {
+    if (problems.empty()) {
+      problems.add(file, document.line, document.column, "a topology file must be a map of keys",
+                   fmt::format("start with `schema: {}`", schema_name));
+    }
+    return document;
+  }
+  const auto* extends = document.get("extends");
+  if (!extends) return document;
+  if (!extends->is_scalar()) {
+    problems.add(*extends, "'extends' must be a catalog name or a file name");
+    return document;
+  }
+  const auto base = extended(file, *extends, problems);
+  if (!base) return document;
+  if (const auto again = std::ranges::find(chain, base->name); again != chain.end()) {
+    std::vector<std::string> cycle{again, chain.end()};
+    cycle.push_back(base->name);
+    problems.add(*extends, fmt::format("'extends' goes round in a circle: {}", fmt::join(cycle, " -> ")),
+                 "remove one of them");
+    return document;
+  }
+  if (chain.size() >= max_extends) {
+    problems.add(*extends, fmt::format("more than {} files extend each other", max_extends));
+    return document;
+  }
+  problems.keep(base);  // before the files above it: mistakes there explain mistakes here
+  auto below = with_bases(base, problems, chain);
+  std::erase_if(below.entries, [](const Value::Entry& e) { return e.key.text == "aliases"; });
+  return below.is_map() ? merged(below, document) : document;
+}
+
+void check_reachable(NodeBuild& b, const Value& document) {
+  const Fabric fabric{std::make_shared<const Fabric::Data>(b.data)};
+  if (b.gpus.size() < 2 || fabric.gpu_components() <= 1) return;
+  const auto* node = document.get("node");
+  const auto* gpus = node ? node->get("gpus") : nullptr;
+  const auto* overrides = document.get("overrides");
+  for (std::size_t i = 1; i < b.gpus.size(); ++i) {
+    const std::vector<int> pair{0, static_cast<int>(i)};
+    if (fabric.slice(pair).gpu_components() <= 1) continue;
+    b.context.problems->add(overrides ? *overrides : *gpus,
+                            fmt::format("{} has no path to {}", b.name(b.gpus[i]), b.name(b.gpus[0])),
+                            "join them by NVLink, or by PCIe and a link between their CPUs");
+  }
+}
+
+}  // namespace
+
+Fabric load_yaml(const Source& file, const std::string& name, const LoadOptions& options) {
+  Problems problems;
+  std::vector<Source> kept;
+  auto data = std::make_shared<Fabric::Data>();
+  const ReadContext context{&problems, &data->numbers};
+  auto document = with_bases(file, problems, {});
+  problems.keep(file);
+  if (!document.is_map()) problems.throw_if_any();
+  apply_parameters(context, document, options.params, data->params);
+
+  MapReader r{context, document, "the topology"};
+  const std::vector<std::string> schemas{std::string{schema_name}};
+  r.choice("schema", schemas, true);
+  r.find("extends");
+  r.find("aliases");
+  data->name = r.word("name").value_or(name);
+  data->title = r.word("title").value_or("");
+  data->text = file->text;
+  const auto* own = r.find("parts");
+  const auto* node = r.need("node");
+  const auto* overrides = r.find("overrides");
+  r.done();
+
+  Parts parts{context, own};
+  NodeBuild build{context, parts, *data, {}, {}, {}, {}, {}, {}, nullptr, nullptr, {}, {}};
+  if (node) build_node(build, *node);
+  parts.check_own();
+  if (overrides) apply_overrides(build, *overrides);
+  if (problems.empty()) check_reachable(build, document);
+  problems.throw_if_any();
+  return Fabric{std::move(data)};
+}
+
+Fabric load(std::string_view name_or_path, const LoadOptions& options) {
+  const std::string name{name_or_path};
+  if (options.nodes < 1) throw sim::InputError(fmt::format("{} nodes", options.nodes), "at least 1");
+  if (options.nodes > 1) {
+    throw sim::InputError(
+        fmt::format("{} nodes: '{}' describes one machine and no network between machines", options.nodes, name),
+        "load it with 1 node");
+  }
+  if (name.empty()) throw sim::InputError("no topology named", "a catalog name or a file");
+  if (const auto entry = catalog_entry(name)) return load_yaml(catalog_source(*entry), entry->name, options);
+  std::error_code error;
+  if (!fs::exists(name, error)) {
+    throw sim::InputError(fmt::format("no topology '{}': neither in the catalog nor a file", name),
+                          suggest(name, catalog_spellings()));
+  }
+  const auto file = read_source(name);
+  const auto first = file->text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  const bool xml = first != std::string::npos && file->text[first] == '<';
+  const auto stem = fs::path{name}.stem().string();
+  if (xml) {
+    if (!options.params.empty()) {
+      throw sim::InputError(fmt::format("'{}' is an NCCL topology: it has no parameters", name));
+    }
+    return fabric_from_nccl(models::nccl::read_topology_xml(file->text, name), stem);
+  }
+  return load_yaml(file, stem, options);
+}
+
+}  // namespace linkcast::topologies

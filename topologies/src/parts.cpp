@@ -1,0 +1,239 @@
+// See parts.hpp.
+#include "parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "catalog.hpp"
+#include "merge.hpp"
+#include "part_fields.hpp"
+
+namespace linkcast::topologies {
+namespace {
+
+/// Numbers far beyond any hardware are typing errors.
+constexpr int max_small = 1 << 20;
+
+template <typename T, typename Table>
+void read_fields(MapReader& r, T& out, const Table& table) {
+  for (const auto& field : table) {
+    std::visit(
+        [&](auto member) {
+          using V = std::remove_reference_t<decltype(out.*member)>;
+          if constexpr (std::is_same_v<V, sim::Rate>) {
+            if (auto v = r.rate(field.key, field.required)) out.*member = *v;
+          } else if constexpr (std::is_same_v<V, sim::Time>) {
+            if (auto v = r.time(field.key, field.required)) out.*member = *v;
+          } else if constexpr (std::is_same_v<V, sim::Bytes>) {
+            if (auto v = r.size(field.key, field.required)) out.*member = *v;
+          } else if constexpr (std::is_same_v<V, double>) {
+            if (auto v = r.ratio(field.key, 0, 1e9, field.required)) out.*member = *v;
+          } else {
+            if (auto v = r.integer(field.key, 0, max_small, field.required)) out.*member = static_cast<int>(*v);
+          }
+        },
+        field.member);
+  }
+}
+
+void read_protocol(MapReader& gpu, std::string_view key, models::ProtocolCost& out) {
+  const auto* v = gpu.need(key);
+  if (!v) return;
+  MapReader r{gpu.context(), *v, fmt::format("{}.{}", gpu.what(), key), gpu.source()};
+  read_fields(r, out, protocol_fields);
+  r.done();
+}
+
+GpuPart read_gpu(MapReader& r, const std::string& name) {
+  GpuPart p;
+  p.model.name = name;
+  p.model.architecture = r.word("architecture", true).value_or("");
+  read_fields(r, p.model, gpu_fields);
+  read_protocol(r, "ll", p.model.ll);
+  read_protocol(r, "ll128", p.model.ll128);
+  read_protocol(r, "simple", p.model.simple);
+  p.nvlinks = static_cast<int>(r.integer("nvlinks", 0, 1024, true).value_or(0));
+  p.pcie_p2p = r.boolean("pcie_p2p").value_or(true);
+  p.gdr = r.boolean("gdr").value_or(true);
+  p.pci_device = r.word("pci_device").value_or("");
+  return p;
+}
+
+models::PacketFormat read_packet(MapReader& link) {
+  models::PacketFormat p;
+  if (const auto* v = link.find("packet")) {
+    MapReader r{link.context(), *v, link.what() + ".packet", link.source()};
+    p.payload = r.size("payload", true).value_or(sim::Bytes{1});
+    p.header = r.size("header", true, true).value_or(sim::Bytes{0});
+    p.response = r.size("response", false, true).value_or(sim::Bytes{0});
+    r.done();
+  }
+  return p;
+}
+
+LinkPart read_link(MapReader& r, const std::string& name) {
+  static const std::vector<std::string> kinds{"nvlink", "c2c", "pcie", "inter_socket", "memory", "network"};
+  LinkPart p;
+  p.model.name = name;
+  if (const auto kind = r.choice("kind", kinds, true)) {
+    p.model.kind = static_cast<models::LinkKind>(std::ranges::find(kinds, *kind) - kinds.begin());
+  }
+  p.model.rate = r.rate("rate", true).value_or(sim::Rate::from_GBps(1));
+  p.model.latency = r.time("latency", true).value_or(sim::Time{});
+  p.model.packet = read_packet(r);
+  p.model.residual = r.ratio("residual", 0.01, 1.5).value_or(1.0);
+  p.generation = static_cast<int>(r.integer("generation", 1, 99).value_or(0));
+  p.p2p_overhead = r.ratio("p2p_overhead", 1.0, 100.0).value_or(1.0);
+  return p;
+}
+
+SwitchPart read_switch(MapReader& r, const std::string& name) {
+  static const std::vector<std::string> kinds{"nvswitch", "pcie_switch"};
+  SwitchPart p;
+  p.name = name;
+  p.nvswitch = r.choice("kind", kinds, true).value_or("") == "nvswitch";
+  p.generation = static_cast<int>(r.integer("generation", 1, 99).value_or(0));
+  p.ports = static_cast<int>(r.integer("ports", 1, 4096).value_or(0));
+  p.multicast = r.boolean("multicast").value_or(false);
+  p.latency = r.time("latency", true).value_or(sim::Time{});
+  p.pci_vendor = r.word("pci_vendor").value_or("");
+  p.pci_device = r.word("pci_device").value_or("");
+  return p;
+}
+
+CpuPart read_cpu(MapReader& r, const std::string& name) {
+  CpuPart p;
+  p.name = name;
+  p.arch = r.word("arch", true).value_or("");
+  p.vendor = r.word("vendor", true).value_or("");
+  p.family = static_cast<int>(r.integer("family", 0, max_small, true).value_or(0));
+  p.model = static_cast<int>(r.integer("model", 0, max_small, true).value_or(0));
+  p.memory = r.rate("memory", true).value_or(sim::Rate::from_GBps(1));
+  p.memory_latency = r.time("memory_latency", true).value_or(sim::Time{});
+  p.latency = r.time("latency", true).value_or(sim::Time{});
+  return p;
+}
+
+HostPart read_host(MapReader& r, const std::string& name) {
+  HostPart p;
+  p.name = name;
+  read_fields(r, p.model, host_fields);
+  return p;
+}
+
+NicPart read_nic(MapReader& r, const std::string& name) {
+  NicPart p;
+  p.name = name;
+  p.rate = r.rate("rate", true).value_or(sim::Rate::from_GBps(1));
+  p.pci_class = r.word("pci_class").value_or("0x020000");
+  p.pci_vendor = r.word("pci_vendor").value_or("");
+  p.pci_device = r.word("pci_device").value_or("");
+  return p;
+}
+
+std::string_view noun(std::string_view kind) {
+  if (kind == "gpus") return "GPU";
+  if (kind == "links") return "link";
+  if (kind == "switches") return "switch";
+  if (kind == "cpus") return "CPU";
+  if (kind == "hosts") return "host";
+  return "NIC";
+}
+
+}  // namespace
+
+Parts::Parts(ReadContext context, const Value* own) : context_{context}, own_{own} {}
+Parts::~Parts() = default;
+
+const Value* Parts::resolve(std::string_view kind, const std::string& name, const Value& at) {
+  const auto key = fmt::format("{}/{}", kind, name);
+  if (const auto known = resolved_.find(key); known != resolved_.end()) return &known->second;
+
+  Value value;
+  const Value* own_kind = own_ ? own_->get(kind) : nullptr;
+  if (const auto* own = own_kind ? own_kind->get(name) : nullptr) {
+    value = *own;
+  } else if (const auto part = catalog_part(kind, name)) {
+    auto file = std::make_shared<SourceText>(SourceText{part->file, std::string{part->text}});
+    context_.problems->keep(file);
+    auto section = parse_yaml(file, part->section, *context_.problems, part->lines_before);
+    if (section.entries.empty()) return nullptr;
+    value = std::move(section.entries.front().value);
+  } else {
+    auto names = catalog_part_names(kind);
+    if (own_kind) {
+      for (const auto& e : own_kind->entries) names.push_back(e.key.text);
+    }
+    context_.problems->add(at, fmt::format("no {} part '{}'", noun(kind), name), suggest(name, names));
+    return nullptr;
+  }
+
+  if (const auto* base = value.get("extends"); base && base->is_scalar()) {
+    const auto base_name = base->text;
+    if (base_name == name || resolving_.contains(fmt::format("{}/{}", kind, base_name))) {
+      context_.problems->add(*base, fmt::format("part '{}' extends itself (by way of '{}')", name, base_name));
+      return nullptr;
+    }
+    resolving_.insert(key);
+    const auto* below = resolve(kind, base_name, *base);
+    resolving_.erase(key);
+    if (!below) return nullptr;
+    std::erase_if(value.entries, [](const Value::Entry& e) { return e.key.text == "extends"; });
+    value = merged(*below, value);
+  }
+  return &resolved_.emplace(key, std::move(value)).first->second;
+}
+
+template <typename Part, typename Read>
+const Part* Parts::get(Store<Part>& store, std::string_view kind, const std::string& name, const Value& at, Read read) {
+  if (const auto known = store.find(name); known != store.end()) {
+    return known->second ? &*known->second : nullptr;
+  }
+  auto& slot = store[name];
+  const auto before = context_.problems->count();
+  if (const auto* v = resolve(kind, name, at)) {
+    MapReader r{context_, *v, fmt::format("{} part '{}'", noun(kind), name)};
+    if (r.sound()) {
+      auto part = read(r, name);
+      r.word("title");
+      r.done();
+      if (context_.problems->count() == before) slot = std::move(part);
+    }
+  }
+  return slot ? &*slot : nullptr;
+}
+
+const GpuPart* Parts::gpu(const std::string& n, const Value& at) { return get(gpus_, "gpus", n, at, read_gpu); }
+const LinkPart* Parts::link(const std::string& n, const Value& at) { return get(links_, "links", n, at, read_link); }
+const SwitchPart* Parts::switch_chip(const std::string& n, const Value& at) {
+  return get(switches_, "switches", n, at, read_switch);
+}
+const CpuPart* Parts::cpu(const std::string& n, const Value& at) { return get(cpus_, "cpus", n, at, read_cpu); }
+const HostPart* Parts::host(const std::string& n, const Value& at) { return get(hosts_, "hosts", n, at, read_host); }
+const NicPart* Parts::nic(const std::string& n, const Value& at) { return get(nics_, "nics", n, at, read_nic); }
+
+void Parts::check_own() {
+  if (!own_) return;
+  MapReader r{context_, *own_, "'parts'"};
+  for (std::string_view kind : {"gpus", "links", "switches", "cpus", "hosts", "nics"}) {
+    const auto* group = r.find(kind);
+    if (!group) continue;
+    if (!group->is_map()) {
+      r.problem(*group, fmt::format("'{}' must be a map of part names", kind));
+      continue;
+    }
+    for (const auto& e : group->entries) {
+      const auto& name = e.key.text;
+      if (kind == "gpus") gpu(name, e.key);
+      if (kind == "links") link(name, e.key);
+      if (kind == "switches") switch_chip(name, e.key);
+      if (kind == "cpus") cpu(name, e.key);
+      if (kind == "hosts") host(name, e.key);
+      if (kind == "nics") nic(name, e.key);
+    }
+  }
+  r.done();
+}
+
+}  // namespace linkcast::topologies

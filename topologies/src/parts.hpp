@@ -1,0 +1,100 @@
+// The kinds of parts that a machine is made of, read from YAML: GPU, link, switch, CPU, host, NIC. A part is looked up
+// in the file's own `parts` first, then in the catalog's parts/. Knows no machine.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "linkcast/models/gpu.hpp"
+#include "linkcast/models/link.hpp"
+#include "map_reader.hpp"
+
+namespace linkcast::topologies {
+
+struct GpuPart {
+  models::GpuModel model;
+  int nvlinks = 0;         // ports
+  bool pcie_p2p = true;    // GeForce: the driver refuses it
+  bool gdr = true;         // GPUDirect RDMA
+  std::string pci_device;  // "0x2330"
+};
+
+struct LinkPart {
+  models::LinkModel model;
+  int generation = 0;
+  double p2p_overhead = 1;
+};
+
+struct SwitchPart {
+  std::string name;
+  bool nvswitch = false;  // else PCIe
+  int generation = 0;
+  int ports = 0;  // 0: not checked
+  bool multicast = false;
+  sim::Time latency;
+  std::string pci_vendor, pci_device;
+};
+
+struct CpuPart {
+  std::string name;
+  std::string arch, vendor;
+  int family = 0, model = 0;
+  sim::Rate memory;
+  sim::Time memory_latency;
+  sim::Time latency;  // through its root complex
+};
+
+struct HostPart {
+  std::string name;
+  models::HostModel model;
+};
+
+struct NicPart {
+  std::string name;
+  sim::Rate rate;
+  std::string pci_class, pci_vendor, pci_device;
+};
+
+class Parts {
+ public:
+  /// `own`: the `parts` map of the file, or null.
+  Parts(ReadContext context, const Value* own);
+  ~Parts();
+
+  /// Null after a problem has been reported at `at` (unknown name) or inside the part.
+  const GpuPart* gpu(const std::string& name, const Value& at);
+  const LinkPart* link(const std::string& name, const Value& at);
+  const SwitchPart* switch_chip(const std::string& name, const Value& at);
+  const CpuPart* cpu(const std::string& name, const Value& at);
+  const HostPart* host(const std::string& name, const Value& at);
+  const NicPart* nic(const std::string& name, const Value& at);
+
+  /// Checks the file's own parts that nothing used: a mistake there is a mistake too.
+  void check_own();
+
+ private:
+  template <typename Part>
+  using Store = std::map<std::string, std::optional<Part>>;
+  template <typename Part, typename Read>
+  const Part* get(Store<Part>& store, std::string_view kind, const std::string& name, const Value& at, Read read);
+  const Value* resolve(std::string_view kind, const std::string& name, const Value& at);
+
+  ReadContext context_;
+  const Value* own_;
+  std::map<std::string, Value, std::less<>> resolved_;  // "gpus/h100-sxm"
+  std::set<std::string, std::less<>> resolving_;
+  Store<GpuPart> gpus_;
+  Store<LinkPart> links_;
+  Store<SwitchPart> switches_;
+  Store<CpuPart> cpus_;
+  Store<HostPart> hosts_;
+  Store<NicPart> nics_;
+};
+
+/// Names of the catalog's parts of one kind ("gpus", "links", "switches", "cpus", "hosts", "nics").
+std::vector<std::string> catalog_part_names(std::string_view kind);
+
+}  // namespace linkcast::topologies
