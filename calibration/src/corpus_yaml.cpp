@@ -297,7 +297,7 @@ class CorpusReader {
   }
 
   std::optional<RowLayout> read_columns(const YAML::Node& columns) {
-    if (!columns) return std::nullopt;  // its absence is reported with the other missing keys
+    if (present_.count("columns") == 0) return std::nullopt;  // reported with the other missing keys
     if (!columns.IsSequence()) {
       problem(columns, "'columns' is not a list", "expected [size_bytes, time_us]");
       return std::nullopt;
@@ -316,8 +316,12 @@ class CorpusReader {
   }
 
   void check_whole() {
+    std::vector<std::string> missing;
     for (const auto* key : {"collective", "ranks", "columns", "rows"}) {
-      if (present_.count(key) == 0) problem(root_, fmt::format("missing key '{}'", key));
+      if (present_.count(key) == 0) missing.push_back(fmt::format("'{}'", key));
+    }
+    if (!missing.empty()) {
+      problem(root_, fmt::format("missing key{} {}", missing.size() > 1 ? "s" : "", fmt::join(missing, ", ")));
     }
     if (series_.ranks == 0 || problems_.any()) return;
     if (series_.gpus_per_node == 0) series_.gpus_per_node = std::max(1, series_.ranks / series_.nodes);

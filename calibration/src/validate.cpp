@@ -1,0 +1,213 @@
+// Predictions for measured series, and their errors. One communicator for each series; series are independent, so
+// threads take them in turn and the result depends on nothing but the input. Knows no file format.
+#include "linkcast/calibration/validate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <exception>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+namespace linkcast::calibration {
+namespace {
+
+constexpr std::array<sim::Bytes, 2> kClassBounds = {sim::mib(1), sim::mib(64)};
+
+std::size_t class_of(sim::Bytes size) { return size < kClassBounds[0] ? 0 : size < kClassBounds[1] ? 1 : 2; }
+
+/// Errors of all sizes and of each class.
+struct Errors {
+  std::vector<double> all;
+  std::array<std::vector<double>, 3> by_class;
+
+  void add(const ValidatedPoint& p) {
+    const double e = static_cast<double>(p.predicted.ps()) / static_cast<double>(p.measured.time.ps()) - 1;
+    all.push_back(e);
+    by_class[class_of(p.measured.size)].push_back(e);
+  }
+  void add(const Errors& o) {
+    all.insert(all.end(), o.all.begin(), o.all.end());
+    for (std::size_t c = 0; c < by_class.size(); ++c) {
+      by_class[c].insert(by_class[c].end(), o.by_class[c].begin(), o.by_class[c].end());
+    }
+  }
+  SizeClasses classes() const { return {summarise(by_class[0]), summarise(by_class[1]), summarise(by_class[2])}; }
+};
+
+/// Why a series cannot be predicted, before anything is loaded; empty where it can.
+std::string reason_to_skip(const Series& s, const std::vector<std::string>& catalog) {
+  if (!s.system) return "no system named";
+  if (s.nodes > 1) return "across nodes: a later step";
+  if (s.cpu_time) return "the times are the host's (nccl-tests -C), not the collective's";
+  if (std::find(catalog.begin(), catalog.end(), *s.system) == catalog.end()) {
+    const auto near = sim::nearest(*s.system, catalog);
+    return fmt::format("no system '{}' in the catalog{}", *s.system,
+                       near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  }
+  if (s.points.empty()) return "no points";
+  return {};
+}
+
+/// A machine of each kind that the series need, loaded once and shared: fabrics are immutable.
+class Machines {
+ public:
+  struct Machine {
+    std::optional<topologies::Fabric> fabric;
+    std::string problem;
+  };
+
+  const Machine& get(const std::string& system, const topologies::LoadOptions& options) {
+    const auto [it, is_new] = machines_.try_emplace({system, options.params});
+    if (is_new) {
+      try {
+        it->second.fabric = topologies::load(system, options);
+      } catch (const sim::InputError& e) {
+        it->second.problem = e.diagnostics().front().problem;
+      }
+    }
+    return it->second;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::map<std::string, std::string>>, Machine> machines_;
+};
+
+topologies::Fabric ranks_of(const topologies::Fabric& machine, int ranks) {
+  if (static_cast<std::size_t>(ranks) == machine.gpus().size()) return machine;
+  std::vector<int> first(static_cast<std::size_t>(ranks));
+  std::iota(first.begin(), first.end(), 0);  // as nccl-tests takes them: device 0 is rank 0
+  return machine.slice(first);
+}
+
+void predict(ValidatedSeries& out, const topologies::Fabric& machine, workloads::CommunicatorOptions communicator,
+             const ValidateOptions& options) {
+  const auto& series = out.series;
+  communicator.fidelity = options.fidelity;
+  if (options.floor == Floor::known) {
+    const auto smallest = std::min_element(series.points.begin(), series.points.end(),
+                                           [](const Point& a, const Point& b) { return a.time < b.time; });
+    communicator.launch_floor = smallest->time;
+  }
+  const workloads::CollectiveModel model(ranks_of(machine, series.ranks), std::move(communicator));
+  models::nccl::Call call;
+  call.op = series.op;
+  call.dtype = series.dtype;
+  call.in_place = series.in_place;
+  for (const auto& point : series.points) {
+    call.bytes = point.size;
+    auto row = model.run(call);
+    out.rows.push_back({point, row.time, std::move(row.algorithm), std::move(row.protocol)});
+  }
+}
+
+/// Runs `work(i)` for i in [0, n) on a number of threads. The first exception by index is thrown when all have ended.
+template <class Work>
+void on_threads(std::size_t n, int threads, const Work& work) {
+  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const auto count = std::min<std::size_t>(static_cast<std::size_t>(threads), n);
+  std::vector<std::exception_ptr> failures(n);
+  std::atomic<std::size_t> next{0};
+  const auto run = [&] {
+    for (auto i = next++; i < n; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> pool;
+  for (std::size_t t = 1; t < count; ++t) pool.emplace_back(run);
+  run();
+  for (auto& thread : pool) thread.join();
+  for (const auto& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+double median_of(const std::vector<double>& values) { return summarise(values).median_abs_rel_error; }
+
+void summarise_all(Validation& v) {
+  Errors all;
+  std::map<std::string, Errors> families;
+  std::vector<double> medians;
+  std::array<std::vector<double>, 3> class_medians;
+  for (auto& s : v.series) {
+    Errors errors;
+    for (const auto& row : s.rows) errors.add(row);
+    const auto classes = errors.classes();
+    s.all = summarise(errors.all);
+    s.below_1M = classes.below_1M;
+    s.from_1M_to_64M = classes.from_1M_to_64M;
+    s.from_64M = classes.from_64M;
+    if (!s.skipped.empty() || !s.series.healthy) continue;
+    ++v.counted_series;
+    all.add(errors);
+    families[fmt::format("{} {}", *s.series.system, models::nccl::name_of(s.series.op))].add(errors);
+    medians.push_back(s.all.median_abs_rel_error);
+    const std::array<const ErrorSummary*, 3> by_class = {&s.below_1M, &s.from_1M_to_64M, &s.from_64M};
+    for (std::size_t c = 0; c < by_class.size(); ++c) {
+      if (by_class[c]->points > 0) class_medians[c].push_back(by_class[c]->median_abs_rel_error);
+    }
+  }
+  v.all = summarise(all.all);
+  const auto classes = all.classes();
+  v.below_1M = classes.below_1M;
+  v.from_1M_to_64M = classes.from_1M_to_64M;
+  v.from_64M = classes.from_64M;
+  for (const auto& [name, errors] : families) {
+    v.families[name] = summarise(errors.all);
+    v.family_classes[name] = errors.classes();
+  }
+  v.median_of_series = median_of(medians);
+  v.median_of_series_below_1M = median_of(class_medians[0]);
+  v.median_of_series_1M_to_64M = median_of(class_medians[1]);
+  v.median_of_series_from_64M = median_of(class_medians[2]);
+}
+
+}  // namespace
+
+Validation validate(std::vector<Series> series, const ValidateOptions& options) {
+  Validation out;
+  const auto catalog = topologies::catalog_names();
+  Machines machines;
+  std::vector<const Machines::Machine*> machine_of(series.size(), nullptr);
+  std::vector<workloads::CommunicatorOptions> communicators(series.size());
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    auto& v = out.series.emplace_back();
+    v.series = std::move(series[i]);
+    v.skipped = reason_to_skip(v.series, catalog);
+    if (!v.skipped.empty()) continue;
+    auto assumed = assumptions(v.series);
+    v.assumed = std::move(assumed.sentences);
+    communicators[i] = std::move(assumed.communicator);
+    const auto& machine = machines.get(*v.series.system, assumed.load);
+    if (!machine.fabric) {
+      v.skipped = fmt::format("{} cannot be loaded: {}", *v.series.system, machine.problem);
+    } else if (static_cast<std::size_t>(v.series.ranks) > machine.fabric->gpus().size()) {
+      v.skipped =
+          fmt::format("{} ranks, but {} has {} GPUs", v.series.ranks, *v.series.system, machine.fabric->gpus().size());
+    } else {
+      machine_of[i] = &machine;
+    }
+  }
+  on_threads(out.series.size(), options.threads, [&](std::size_t i) {
+    if (machine_of[i] == nullptr) return;
+    auto& v = out.series[i];
+    try {
+      predict(v, *machine_of[i]->fabric, communicators[i], options);
+    } catch (const sim::InputError& e) {
+      v.rows.clear();
+      v.skipped = fmt::format("no prediction: {}", e.diagnostics().front().problem);
+    }
+  });
+  summarise_all(out);
+  return out;
+}
+
+}  // namespace linkcast::calibration
