@@ -6,6 +6,10 @@
 
 add_library(linkcast_warnings INTERFACE)
 target_compile_options(linkcast_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms of GCC 12 on "text" + std::string and on temporaries of aggregates with strings (its PR 105651, 105562).
+  target_compile_options(linkcast_warnings INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+endif()
 
 function(linkcast_room name)
   cmake_parse_arguments(ARG "" "" "ROOMS;LIBRARIES" ${ARGN})
