@@ -48,6 +48,7 @@ struct Choice {
   Protocol protocol = Protocol::simple;
   double model_time_us = 0;       // NCCL's own estimate: it ranks, it does not predict
   std::string reason;             // one sentence for people: "Ring/LL: 15.0 us in NCCL's model, next NVLS/Simple 29.1 us"
+  std::string kernel;             // of symmetric memory: "AllReduce_RSxLDMC_AGxSTMC"
 };
 
 /// Attributes of one call that change NCCL's choices.

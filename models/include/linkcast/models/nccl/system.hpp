@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "linkcast/models/nccl/types.hpp"
+
 namespace linkcast::models::nccl {
 
 enum class NodeType : unsigned char { gpu, pci, nvs, cpu, nic, net };
@@ -30,6 +32,7 @@ struct Node {
   std::uint64_t guid = 0;
   int port = 0, max_conn = 0;
   bool collnet = false;
+  int rail = -1, plane = -1;      // since 2.30; -1: not given
   // pci
   std::uint64_t pci_device = 0;
 };
@@ -47,6 +50,7 @@ class System {
   std::string name;
   int add(Node n);                                              // returns its index
   void connect(int a, int b, EdgeType t, double bw_GBps);       // both ways; parallel links add up
+  void connect_one_way(int from, int to, EdgeType t, double bw_GBps);
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<std::vector<Edge>>& edges() const { return edges_; }
   std::vector<int> of_type(NodeType t) const;
@@ -55,6 +59,12 @@ class System {
   std::vector<Node> nodes_;
   std::vector<std::vector<Edge>> edges_;
 };
+
+/// NCCL's own constants, GB/s in one direction (NCCL.md 1.2). A System carries those of the newest version; a
+/// Communicator of an older version rescales its NVLinks and sets the links between CPUs by itself.
+double nvlink_GBps(int cc, const Version& version = {});              // one NVLink
+double pcie_GBps(double gigatransfers, int lanes);                    // 32 GT/s, 16 lanes: 48
+double inter_cpu_GBps(const Node& cpu, const Version& version = {});  // between two NUMA domains of a host
 
 /// Reads NCCL's topology XML as NCCL does (NCCL.md 5.1). `where` names the file in messages. Throws sim::InputError.
 System read_topology_xml(std::string_view text, const std::string& where);
