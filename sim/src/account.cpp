@@ -6,8 +6,8 @@
 namespace linkcast::sim {
 
 std::string_view name_of(Cause c) {
-  static constexpr std::array<std::string_view, cause_count> names{"launch", "latency", "fill",       "wire", "protocol",
-                                                                   "sm",     "nic",     "congestion", "wait", "compute"};
+  static constexpr std::array<std::string_view, cause_count> names{
+      "launch", "latency", "fill", "wire", "protocol", "sm", "nic", "congestion", "wait", "compute"};
   return names[static_cast<std::size_t>(c)];
 }
 

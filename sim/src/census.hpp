@@ -21,9 +21,9 @@ struct Incidence {
 };
 
 struct Census {
-  std::vector<std::uint32_t> first;      // by agent, into `incidences`; one more at the end
+  std::vector<std::uint32_t> first;  // by agent, into `incidences`; one more at the end
   std::vector<Incidence> incidences;
-  std::vector<std::int64_t> self_load;   // by resource: sum over agents of their heaviest use of it, 2^-40
+  std::vector<std::int64_t> self_load;  // by resource: sum over agents of their heaviest use of it, 2^-40
 };
 
 /// Throws InternalError where a unit names a connection or a kind that is not there or not its agent's, or agents

@@ -61,7 +61,8 @@ void ChunkRun::fetch(std::uint32_t a, Time now) {
   w.kind = unit_.kind;
   w.bytes = unit_.bytes;
   if (w.kind >= plan_.program().kinds.size() || w.bytes < Bytes{}) {
-    throw InternalError(fmt::format("chunk program: unit {} of agent {} is malformed", w.next, plan_.original_agent(a)));
+    throw InternalError(
+        fmt::format("chunk program: unit {} of agent {} is malformed", w.next, plan_.original_agent(a)));
   }
   choose_route(a);
   const auto map = [this, a](const std::vector<ConnectionId>& from, std::vector<std::uint32_t>& to, bool sends) {
@@ -71,7 +72,8 @@ void ChunkRun::fetch(std::uint32_t a, Time now) {
       const auto& f = fifos_[mapped];
       if ((sends ? f.from : f.to) != a) {
         throw InternalError(fmt::format("chunk program: connection {} is not agent {}'s to {}",
-                                        static_cast<std::uint32_t>(c), plan_.original_agent(a), sends ? "send on" : "receive on"));
+                                        static_cast<std::uint32_t>(c), plan_.original_agent(a),
+                                        sends ? "send on" : "receive on"));
       }
       if (std::ranges::find(to, mapped) == to.end()) to.push_back(mapped);
     }
@@ -132,12 +134,16 @@ void ChunkRun::take_up(std::uint32_t a) {
 
 void ChunkRun::on_event(std::uint32_t a, Time now) {
   switch (workers_[a].phase) {
-    case Phase::overhead: return begin_transfer(a, now);
-    case Phase::transfer: return end_transfer(a, now);
-    case Phase::ending: return pass_on(a, now);
+    case Phase::overhead:
+      return begin_transfer(a, now);
+    case Phase::transfer:
+      return end_transfer(a, now);
+    case Phase::ending:
+      return pass_on(a, now);
     case Phase::waiting:
     case Phase::tails:
-    case Phase::done: break;
+    case Phase::done:
+      break;
   }
   throw InternalError(fmt::format("chunk program: an event for agent {} that expects none", plan_.original_agent(a)));
 }
@@ -226,7 +232,8 @@ void ChunkRun::conclude(std::uint32_t a, Time now, bool at_once) {
 void ChunkRun::check_account(std::uint32_t a, Time now) const {
   const Time total = workers_[a].account.total();
   if (total == now) return;
-  throw InternalError(fmt::format("the account of agent {} has {} ps at {} ps", plan_.original_agent(a), total.ps(), now.ps()));
+  throw InternalError(
+      fmt::format("the account of agent {} has {} ps at {} ps", plan_.original_agent(a), total.ps(), now.ps()));
 }
 
 void ChunkRun::pass_on(std::uint32_t a, Time now) {
@@ -271,9 +278,11 @@ std::string ChunkRun::blocked() const {
       if (fifos_[c].receiver_waits) why += fmt::format(" a unit from agent {}", plan_.original_agent(fifos_[c].from));
     }
     for (const auto c : w.send) {
-      if (fifos_[c].sender_waits) why += fmt::format(" a free slot towards agent {}", plan_.original_agent(fifos_[c].to));
+      if (fifos_[c].sender_waits)
+        why += fmt::format(" a free slot towards agent {}", plan_.original_agent(fifos_[c].to));
     }
-    return fmt::format("agent {} waits at unit {} of {} for{}", plan_.original_agent(a), w.next, plan_.agent(a).units, why);
+    return fmt::format("agent {} waits at unit {} of {} for{}", plan_.original_agent(a), w.next, plan_.agent(a).units,
+                       why);
   }
   return "no agent";
 }

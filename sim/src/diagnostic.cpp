@@ -88,10 +88,11 @@ std::string render(const Diagnostic& d, std::string_view text) {
     return out;
   }
   const auto number = fmt::format("{:>3}", d.at.line);
-  const auto length = std::min(static_cast<std::size_t>(std::max(d.at.length, 1)), std::max(line.size() - column, std::size_t{1}));
+  const auto length =
+      std::min(static_cast<std::size_t>(std::max(d.at.length, 1)), std::max(line.size() - column, std::size_t{1}));
   const auto marked = blanks(line.substr(column, length));
-  out += fmt::format("\n{} | {}\n{} | {}{}", number, line, std::string(number.size(), ' '), blanks(line.substr(0, column)),
-                     std::string(std::max(marked.size(), std::size_t{1}), '^'));
+  out += fmt::format("\n{} | {}\n{} | {}{}", number, line, std::string(number.size(), ' '),
+                     blanks(line.substr(0, column)), std::string(std::max(marked.size(), std::size_t{1}), '^'));
   if (!d.help.empty()) out += "  " + d.help;
   return out;
 }

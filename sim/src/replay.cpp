@@ -40,7 +40,8 @@ class Replay {
     }
     result_.end = now_;
     result_.tasks = board_.taken();
-    if (result_.account.total() != result_.end) throw InternalError("the account of the replay does not add up to its end");
+    if (result_.account.total() != result_.end)
+      throw InternalError("the account of the replay does not add up to its end");
     result_.carried = network_.carried(now_);
     for (std::size_t r = 0; r < carried_alone_.size(); ++r) result_.carried[r] += carried_alone_[r];
     return std::move(result_);

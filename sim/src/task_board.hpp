@@ -20,7 +20,7 @@ class TaskBoard {
     std::uint32_t waits_for = 0;            // dependencies that are not done
     std::vector<std::uint32_t> successors;  // slots
     Time started, flow_start;
-    bool launching = false;                 // a program that has not begun its first unit
+    bool launching = false;  // a program that has not begun its first unit
     Account account;
   };
 

@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/sim/fluid.hpp"
+#include "print.hpp"
 
 using namespace linkcast::sim;
 using namespace linkcast::sim::literals;
@@ -95,7 +96,8 @@ Case random_case(std::uint64_t seed) {
 
 std::vector<FlowId> start_all(FluidNetwork& net, const Case& c, Bytes bytes = 1_GiB) {
   std::vector<FlowId> ids;
-  for (const auto& f : c.flows) ids.push_back(net.start(Time{}, f.usages, bytes, Rate::from_GBps(f.cap * 1e-9), f.multiplicity));
+  for (const auto& f : c.flows)
+    ids.push_back(net.start(Time{}, f.usages, bytes, Rate::from_GBps(f.cap * 1e-9), f.multiplicity));
   return ids;
 }
 
@@ -187,7 +189,8 @@ TEST_CASE("the allocation is the brute-force solver's", "[sim][fluid][property]"
   for (std::size_t f = 0; f < ids.size(); ++f) {
     const auto rate = static_cast<double>(net.rate(ids[f]).bytes_per_second());
     CHECK(rate == Approx(expected[f]).epsilon(1e-8));
-    for (const auto& u : c.flows[f].usages) used[static_cast<std::size_t>(u.resource)] += u.weight * c.flows[f].multiplicity * rate;
+    for (const auto& u : c.flows[f].usages)
+      used[static_cast<std::size_t>(u.resource)] += u.weight * c.flows[f].multiplicity * rate;
   }
   // Rates are reported in whole bytes per second: half a byte of rounding for each unit of weight.
   for (std::size_t k = 0; k < capacity.size(); ++k) CHECK(used[k] <= capacity[k] + 100);
@@ -198,11 +201,12 @@ TEST_CASE("the allocation is the brute-force solver's", "[sim][fluid][property]"
     bool bound = false;
     for (const auto& u : c.flows[f].usages) {
       const auto k = static_cast<std::size_t>(u.resource);
-      if (used[k] < capacity[k] * (1 - 1e-9)) continue;
+      if (used[k] < capacity[k] - 100) continue;
       bool fastest = true;
       for (std::size_t g = 0; g < ids.size(); ++g) {
         for (const auto& v : c.flows[g].usages) {
-          if (v.resource == u.resource) fastest = fastest && static_cast<double>(net.rate(ids[g]).bytes_per_second()) <= rate + 2;
+          if (v.resource == u.resource)
+            fastest = fastest && static_cast<double>(net.rate(ids[g]).bytes_per_second()) <= rate + 2;
         }
       }
       bound = bound || fastest;
@@ -222,10 +226,12 @@ TEST_CASE("solving a component again gives what solving everything at once gives
   std::vector<FlowId> expected, ids(c.flows.size());
   std::int64_t clock = 0;
   for (std::size_t f = 0; f < c.flows.size(); f += 2) {
-    expected.push_back(whole.start(Time{}, c.flows[f].usages, 1_GiB, Rate::from_GBps(c.flows[f].cap * 1e-9), c.flows[f].multiplicity));
+    expected.push_back(
+        whole.start(Time{}, c.flows[f].usages, 1_GiB, Rate::from_GBps(c.flows[f].cap * 1e-9), c.flows[f].multiplicity));
   }
   for (std::size_t f = c.flows.size(); f-- > 0;) {
-    ids[f] = piecewise.start(Time::picoseconds(++clock), c.flows[f].usages, 1_GiB, Rate::from_GBps(c.flows[f].cap * 1e-9), c.flows[f].multiplicity);
+    ids[f] = piecewise.start(Time::picoseconds(++clock), c.flows[f].usages, 1_GiB,
+                             Rate::from_GBps(c.flows[f].cap * 1e-9), c.flows[f].multiplicity);
   }
   for (std::size_t f = 1; f < c.flows.size(); f += 2) piecewise.stop(Time::picoseconds(++clock), ids[f]);
   for (std::size_t f = 0; f < c.flows.size(); f += 2) {

@@ -33,8 +33,8 @@ struct Usage {
 /// reciprocal that framing costs: it changes no time, only how the account books it (wire or protocol).
 struct Resource {
   std::string name;
-  Rate capacity;            // payload bytes per second, after framing
-  Rate bare;                // the same link without framing: >= capacity
+  Rate capacity;  // payload bytes per second, after framing
+  Rate bare;      // the same link without framing: >= capacity
 };
 
 /// A usage in the network's own fixed point: `weight` in units of 2^-40. Sums of these are exact in any order,
