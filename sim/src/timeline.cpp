@@ -10,8 +10,7 @@ namespace linkcast::sim {
 namespace {
 
 std::string exact_us(Time t) {
-  const auto ps = t.ps();
-  return fmt::format("{}{}.{:06}", ps < 0 ? "-" : "", std::abs(ps) / 1'000'000, std::abs(ps) % 1'000'000);
+  return fmt::format("{}.{:06}", t.ps() / 1'000'000, t.ps() % 1'000'000);  // simulated time is never negative
 }
 
 std::string_view kind_of(const Task& task) {
