@@ -59,6 +59,8 @@ class CollectiveModel {
   const topologies::Fabric& fabric() const;
   const models::nccl::Communicator& communicator() const;
   const CommunicatorOptions& options() const;
+  /// No call takes less than this: as given in the options, or of this host and launch mode.
+  sim::Time launch_floor() const;
 
  private:
   struct Impl;
