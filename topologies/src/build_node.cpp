@@ -39,7 +39,7 @@ LinkId NodeBuild::connect(DeviceId a, DeviceId b, const LinkPart& part, int widt
   if (l.payload > l.bare) l.payload = l.bare;  // a residual above 1 explains measurements, not more than the wire
   l.latency = part.model.latency;
   l.state = "up";
-  return data.add(std::move(l), {part.generation, part.p2p_overhead, true});
+  return data.add(std::move(l), {part.generation, true});
 }
 
 const LinkPart* read_link_part(NodeBuild& build, MapReader& r, std::string_view key, models::LinkKind kind,
@@ -95,7 +95,10 @@ void read_cpus(NodeBuild& b, MapReader& node) {
   for (int i = 0; i < count; ++i) {
     const int domain = numa ? (*numa)[static_cast<std::size_t>(i)] : i;
     const auto cpu = b.add(DeviceKind::cpu, i, part->name, domain);
-    b.data.device_extra.back().transit = part->latency;
+    auto& extra = b.data.device_extra.back();
+    extra.transit = part->latency;
+    extra.p2p_overhead = part->p2p_overhead;
+    extra.p2p_socket_overhead = part->p2p_socket_overhead;
     auto& attributes = b.data.devices.back().attributes;
     attributes = {{"arch", part->arch},
                   {"vendor", part->vendor},

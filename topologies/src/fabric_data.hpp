@@ -18,10 +18,12 @@ struct DeviceExtra {
   bool multicast = false;  // NVSwitch: multicast and in-switch reduction
   bool up = true;
   int gpu_model = -1;  // index into gpu_models
+  // CPU: bytes of a PCIe link's capacity for each byte that peers exchange through its root complex, and that they
+  // exchange across sockets
+  double p2p_overhead = 1, p2p_socket_overhead = 1;
 };
 struct LinkExtra {
-  int generation = 0;       // PCIe or NVLink
-  double p2p_overhead = 1;  // bytes of this link's capacity for each byte that peers exchange through a root complex
+  int generation = 0;  // PCIe or NVLink
   bool up = true;
 };
 

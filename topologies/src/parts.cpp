@@ -84,7 +84,6 @@ LinkPart read_link(MapReader& r, const std::string& name) {
   p.model.packet = read_packet(r);
   p.model.residual = r.ratio("residual", 0.01, 1.5).value_or(1.0);
   p.generation = static_cast<int>(r.integer("generation", 1, 99).value_or(0));
-  p.p2p_overhead = r.ratio("p2p_overhead", 1.0, 100.0).value_or(1.0);
   return p;
 }
 
@@ -112,6 +111,8 @@ CpuPart read_cpu(MapReader& r, const std::string& name) {
   p.memory = r.rate("memory", true).value_or(sim::Rate::from_GBps(1));
   p.memory_latency = r.time("memory_latency", true).value_or(sim::Time{});
   p.latency = r.time("latency", true).value_or(sim::Time{});
+  p.p2p_overhead = r.ratio("p2p_overhead", 1.0, 100.0).value_or(1.0);
+  p.p2p_socket_overhead = r.ratio("p2p_socket_overhead", 1.0, 100.0).value_or(p.p2p_overhead);
   return p;
 }
 

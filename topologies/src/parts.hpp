@@ -25,7 +25,6 @@ struct GpuPart {
 struct LinkPart {
   models::LinkModel model;
   int generation = 0;
-  double p2p_overhead = 1;
 };
 
 struct SwitchPart {
@@ -45,6 +44,7 @@ struct CpuPart {
   sim::Rate memory;
   sim::Time memory_latency;
   sim::Time latency;  // through its root complex
+  double p2p_overhead = 1, p2p_socket_overhead = 1;
 };
 
 struct HostPart {

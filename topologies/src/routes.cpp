@@ -128,14 +128,30 @@ std::vector<Arc> least_latency(const Fabric::Data& data, Index from, Index to) {
   return way;
 }
 
-void append(Route& route, const Fabric::Data& data, const std::vector<Arc>& way, bool peers) {
-  const bool across_root =
-      peers && std::ranges::any_of(way, [&](const Arc& a) { return data.devices[a.to].kind == DeviceKind::cpu; });
+/// Peers that meet in a root complex move small packets, across sockets at a lower rate still: how many bytes of a PCIe
+/// link's capacity each byte takes. 1 under a common switch.
+double peer_overhead(const Fabric::Data& data, const std::vector<Arc>& way) {
+  double worst = 1.0;
+  std::string socket;
+  for (const auto& arc : way) {
+    const auto& device = data.devices[arc.to];
+    if (device.kind != DeviceKind::cpu) continue;
+    const auto& extra = data.device_extra[arc.to];
+    const auto own = device.attributes.find("socket");
+    const auto name = own == device.attributes.end() ? std::string{} : own->second;
+    const bool crossed = !socket.empty() && name != socket;
+    worst = std::max({worst, extra.p2p_overhead, crossed ? extra.p2p_socket_overhead : 1.0});
+    socket = name;
+  }
+  return worst;
+}
+
+void append(Route& route, const Fabric::Data& data, const std::vector<Arc>& way, double pcie_weight) {
   for (std::size_t i = 0; i < way.size(); ++i) {
     const auto& arc = way[i];
-    const double weight = across_root ? data.link_extra[arc.link].p2p_overhead : 1.0;
-    route.hops.push_back({link_id(arc.link), arc.forward, weight});
-    route.latency += data.links[arc.link].latency;
+    const auto& link = data.links[arc.link];
+    route.hops.push_back({link_id(arc.link), arc.forward, link.kind == models::LinkKind::pcie ? pcie_weight : 1.0});
+    route.latency += link.latency;
     if (i + 1 < way.size()) route.latency += data.device_extra[arc.to].transit;
   }
 }
@@ -145,7 +161,7 @@ std::optional<Route> pcie_route(const Fabric::Data& data, Index from, Index to) 
   const auto way = least_latency(data, from, to);
   if (way.empty()) return std::nullopt;
   Route route{Transport::pcie_p2p, {}, {}};
-  append(route, data, way, true);
+  append(route, data, way, peer_overhead(data, way));
   return route;
 }
 
@@ -171,8 +187,8 @@ std::optional<Route> host_route(const Fabric::Data& data, Index from, Index to) 
   const auto out = least_latency(data, *memory, to);
   if (in.empty() || out.empty()) return std::nullopt;
   Route route{Transport::host_memory, {}, {}};
-  append(route, data, in, false);
-  append(route, data, out, false);
+  append(route, data, in, 1.0);
+  append(route, data, out, 1.0);
   return route;
 }
 
