@@ -35,6 +35,7 @@ struct SearchOptions {
   int cross_nic = 2;           // NCCL_CROSS_NIC
   bool scatter_nets = true;    // NCCL_MNNVL_SCATTER_NETS_ENABLE
   int max_channels = 64;       // MAXCHANNELS of the version
+  bool prune = true;           // skip attempts that provably cannot win; off only to test that
 };
 
 class Search {
@@ -61,6 +62,11 @@ class Search {
   void duplicate_channels();
   void fall_back();
   PathType worse(PathType t) const;
+
+  // bounds.cpp: what an attempt could find at best.
+  bool hopeless() const;
+  int channel_bound() const;
+  int least_hops() const;
 
   // walk.cpp: depth-first search within one attempt.
   void next_channel();

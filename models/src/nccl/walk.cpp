@@ -2,7 +2,6 @@
 // the way and giving it back on return. Source: the ncclTopoSearchRec* and ncclTopoFollowPath functions of NCCL's
 // search.cc; the order of the tries and the count of steps are NCCL's, because they decide what is found in time.
 #include <algorithm>
-#include <cmath>
 
 #include "nccl/search.hpp"
 
@@ -10,7 +9,10 @@ namespace linkcast::models::nccl {
 
 namespace {
 // NCCL keeps link budgets in thousandths of a GB/s.
-void subtract(float& a, float b) { a = std::round((a - b) * 1000) / 1000; }
+void subtract(float& a, float b) {
+  const float thousandths = (a - b) * 1000;
+  a = static_cast<float>(static_cast<int>(thousandths + (thousandths < 0 ? -0.5F : 0.5F))) / 1000;
+}
 }  // namespace
 
 // Takes `bw` from the first `steps` links of a path; `done` says how many of them had enough.
