@@ -1,0 +1,263 @@
+// See trace_fields.hpp.
+#include "trace_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+
+namespace linkcast::workloads::trace {
+namespace {
+
+std::string_view trim(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+std::optional<std::int64_t> whole(std::string_view text) {
+  std::int64_t n = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, n);
+  if (error != std::errc{} || stop != end || text.empty()) return std::nullopt;
+  return n;
+}
+
+std::optional<bool> truth(std::string_view text) {
+  if (text == "true" || text == "yes" || text == "on") return true;
+  if (text == "false" || text == "no" || text == "off") return false;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string suggest(std::string_view name, std::span<const std::string> known) {
+  if (const auto near = sim::nearest(name, known); !near.empty()) return fmt::format("did you mean '{}'?", near);
+  if (known.empty() || known.size() > 12) return {};
+  return fmt::format("there {} {}", known.size() == 1 ? "is" : "are", fmt::join(known, ", "));
+}
+
+Fields::Fields(Problems& problems, const Value& map, std::string what)
+    : problems_{problems}, map_{map}, what_{std::move(what)} {
+  if (!map.is_map()) problems.add(map, fmt::format("{} must be a map", what_), "write `key: value` lines");
+}
+
+const Value* Fields::find(std::string_view key) {
+  known_.emplace_back(key);
+  return map_.get(key);
+}
+
+const Value* Fields::need(std::string_view key) {
+  const auto* v = find(key);
+  if (v == nullptr && sound()) problems_.add(map_, fmt::format("{} has no '{}'", what_, key));
+  return v;
+}
+
+std::optional<std::string> Fields::word(std::string_view key) {
+  const auto* v = find(key);
+  if (v == nullptr) return std::nullopt;
+  if (!v->is_scalar() || v->text.empty()) {
+    problems_.add(*v, fmt::format("'{}' must be a word", key));
+    return std::nullopt;
+  }
+  return v->text;
+}
+
+std::optional<bool> Fields::boolean(std::string_view key) {
+  const auto* v = find(key);
+  if (v == nullptr) return std::nullopt;
+  if (v->is_scalar()) {
+    if (const auto b = truth(v->text)) return b;
+  }
+  problems_.add(*v, fmt::format("'{}' must be true or false", key));
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> Fields::integer(std::string_view key, std::int64_t low, std::int64_t high) {
+  const auto* v = find(key);
+  if (v == nullptr) return std::nullopt;
+  return integer_of(problems_, *v, key, low, high);
+}
+
+std::optional<sim::Time> Fields::time(std::string_view key, bool zero_allowed) {
+  const auto* v = find(key);
+  if (v == nullptr) return std::nullopt;
+  return time_of(problems_, *v, key, zero_allowed);
+}
+
+std::vector<std::string> Fields::words(std::string_view key) {
+  const auto* v = find(key);
+  std::vector<std::string> out;
+  if (v == nullptr) return out;
+  const auto take = [&](const Value& item) {
+    if (item.is_scalar() && !item.text.empty()) {
+      out.push_back(item.text);
+    } else {
+      problems_.add(item, fmt::format("'{}' must be a name or a list of names", key));
+    }
+  };
+  if (v->is_sequence()) {
+    for (const auto& item : v->items) take(item);
+  } else {
+    take(*v);
+  }
+  return out;
+}
+
+void Fields::done() {
+  for (const auto& [key, value] : map_.entries) {
+    if (std::ranges::find(known_, key.text) != known_.end()) continue;
+    problems_.add(key, fmt::format("unknown key '{}' in {}", key.text, what_), suggest(key.text, known_));
+  }
+}
+
+std::optional<std::int64_t> integer_of(Problems& problems, const Value& v, std::string_view what, std::int64_t low,
+                                       std::int64_t high) {
+  const auto n = v.is_scalar() ? whole(v.text) : std::nullopt;
+  if (!n) {
+    problems.add(v, fmt::format("'{}' must be a whole number", what));
+    return std::nullopt;
+  }
+  if (*n < low || *n > high) {
+    problems.add(v, fmt::format("'{}' is {}: it must be from {} to {}", what, *n, low, high));
+    return std::nullopt;
+  }
+  return n;
+}
+
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+constexpr std::array time_units{Unit{"ps", 1},   Unit{"ns", 1e3}, Unit{"us", 1e6},
+                                Unit{"µs", 1e6}, Unit{"ms", 1e9}, Unit{"s", 1e12}};
+constexpr std::array size_units{
+    Unit{"B", 1},           Unit{"KB", 1e3},          Unit{"MB", 1e6},
+    Unit{"GB", 1e9},        Unit{"TB", 1e12},         Unit{"KiB", 1024.0},
+    Unit{"MiB", 1048576.0}, Unit{"GiB", 1073741824.0}, Unit{"TiB", 1099511627776.0},
+    Unit{"K", 1024.0},      Unit{"M", 1048576.0},     Unit{"G", 1073741824.0}};
+
+/// In units of 1 (ps, bytes). `example` says how to write it; `unit` is what a bare number probably meant.
+std::optional<std::int64_t> quantity(Problems& problems, const Value& v, std::string_view what,
+                                     std::span<const Unit> units, std::string_view example, std::string_view unit,
+                                     bool zero_allowed) {
+  const auto help = fmt::format("write a number and a unit, such as {}", example);
+  if (!v.is_scalar()) {
+    problems.add(v, fmt::format("'{}' must be a number with a unit", what), help);
+    return std::nullopt;
+  }
+  const auto text = trim(v.text);
+  double number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  // from_chars reads "inf" and "nan" too; no digit, no number.
+  if (error == std::errc::invalid_argument || text.find_first_of("0123456789") >= text.size() - static_cast<std::size_t>(end - stop)) {
+    problems.add(v, fmt::format("'{}' is not a number with a unit: '{}'", what, text), help);
+    return std::nullopt;
+  }
+  const std::string_view digits{text.data(), static_cast<std::size_t>(stop - text.data())};
+  const auto name = trim({stop, static_cast<std::size_t>(end - stop)});
+  if (name.empty()) {
+    problems.add(v, fmt::format("'{}' needs a unit: '{}'", what, text), fmt::format("write {} {}", digits, unit));
+    return std::nullopt;
+  }
+  const auto found = std::ranges::find(units, name, &Unit::name);
+  if (found == units.end()) {
+    std::vector<std::string> names;
+    for (const auto& u : units) names.emplace_back(u.name);
+    const auto near = sim::nearest(name, names);
+    problems.add(v, fmt::format("unknown unit '{}' in '{}'", name, what),
+                 near.empty() ? help : fmt::format("did you mean '{}'?", near));
+    return std::nullopt;
+  }
+  const double value = number * found->factor;
+  if (error == std::errc::result_out_of_range || value >= 9223372036854775808.0) {
+    problems.add(v, fmt::format("'{}' does not fit: '{}'", what, text), "the largest is 2^63 - 1 bytes or picoseconds");
+    return std::nullopt;
+  }
+  if (value < 0) {
+    problems.add(v, fmt::format("'{}' is negative: '{}'", what, text));
+    return std::nullopt;
+  }
+  const auto rounded = static_cast<std::int64_t>(value + 0.5);
+  if (rounded == 0 && !(zero_allowed && number == 0)) {
+    problems.add(v, fmt::format("'{}' is zero: '{}'", what, text), "it must be positive");
+    return std::nullopt;
+  }
+  return rounded;
+}
+
+}  // namespace
+
+std::optional<sim::Time> time_of(Problems& problems, const Value& v, std::string_view what, bool zero_allowed) {
+  const auto n = quantity(problems, v, what, time_units, "120 us or 1.5 ms", "us", zero_allowed);
+  if (!n) return std::nullopt;
+  // A run sums many of these: a day each leaves room in sim::Time's 106 days and shows the slip of a unit.
+  constexpr std::int64_t day = 86'400'000'000'000'000;
+  if (*n > day) {
+    problems.add(v, fmt::format("'{}' is longer than a day: '{}'", what, v.text));
+    return std::nullopt;
+  }
+  return sim::Time::picoseconds(*n);
+}
+
+std::optional<sim::Bytes> size_of(Problems& problems, const Value& v, std::string_view what) {
+  const auto n = quantity(problems, v, what, size_units, "64 MiB or 512 B", "B", false);
+  if (!n) return std::nullopt;
+  return sim::Bytes{*n};
+}
+
+std::vector<int> ranks_of(Problems& problems, const Value& v, std::string_view what, int count) {
+  constexpr int most = 1'000'000;
+  std::vector<int> out;
+  std::set<int> seen;
+  const auto one = [&](const Value& at, std::int64_t n) {
+    if (count >= 0 && n >= count) {
+      problems.add(at, fmt::format("there is no rank {} for {}", n, what),
+                   fmt::format("the ranks are 0 to {}", count - 1));
+    } else if (!seen.insert(static_cast<int>(n)).second) {
+      problems.add(at, fmt::format("rank {} is in {} twice", n, what));
+    } else {
+      out.push_back(static_cast<int>(n));
+    }
+  };
+  const auto item = [&](const Value& at) {
+    const std::string_view text = at.is_scalar() ? trim(at.text) : std::string_view{};
+    if (const auto n = whole(text); n && *n >= 0 && *n < most) return one(at, *n);
+    if (const auto dash = text.find('-'); dash != std::string_view::npos && dash > 0) {
+      const auto a = whole(trim(text.substr(0, dash))), b = whole(trim(text.substr(dash + 1)));
+      if (a && b && *a <= *b && *b < most) {
+        for (auto n = *a; n <= *b; ++n) {
+          if (count >= 0 && n >= count) return one(at, n);  // said once
+          one(at, n);
+        }
+        return;
+      }
+    }
+    problems.add(at, fmt::format("{} must be ranks", what), "write a rank (3), a range (0-7) or a list ([0, 2, 4-7])");
+  };
+  if (v.is_sequence()) {
+    for (const auto& i : v.items) item(i);
+  } else {
+    item(v);
+  }
+  return out;
+}
+
+std::string list_ranks(std::span<const int> ranks) {
+  std::string out;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t j = i;
+    while (j + 1 < ranks.size() && ranks[j + 1] == ranks[j] + 1) ++j;
+    if (!out.empty()) out += ", ";
+    out += j < i + 2 ? fmt::format("{}", ranks[i]) : fmt::format("{} to {}", ranks[i], ranks[j]);
+    i = j < i + 2 ? i + 1 : j + 1;
+  }
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", out);
+}
+
+}  // namespace linkcast::workloads::trace
