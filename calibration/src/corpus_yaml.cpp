@@ -2,11 +2,13 @@
 // yaml-cpp reads the keys; the rows go through the scanner of point_rows.hpp. Knows no topology: whether the
 // system exists is for those who predict.
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
 #include <functional>
 #include <set>
+#include <sstream>
 
 #include "corpus_keys.hpp"
 #include "linkcast/calibration/series.hpp"
@@ -63,6 +65,26 @@ SplitText split(std::string_view text) {
   return out;
 }
 
+/// Where a second document begins. YAML::LoadAll would tell too, but yaml-cpp 0.7 never ends it on a stray ']'.
+std::optional<Place> second_document(const std::string& text) {
+  struct Events : YAML::EventHandler {
+    YAML::Mark start;
+    void OnDocumentStart(const YAML::Mark& mark) override { start = mark; }
+    void OnDocumentEnd() override {}
+    void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+    void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+    void OnSequenceEnd() override {}
+    void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+    void OnMapEnd() override {}
+  } events;
+  std::istringstream in(text);
+  YAML::Parser parser(in);
+  if (!parser.HandleNextDocument(events) || !parser.HandleNextDocument(events)) return std::nullopt;
+  return Place{std::max(0, events.start.line) + 1, std::max(0, events.start.column) + 1};
+}
+
 class CorpusReader {
  public:
   CorpusReader(std::string_view text, const std::string& where) : text_{text}, where_{where}, problems_{text, where} {}
@@ -82,16 +104,16 @@ class CorpusReader {
  private:
   bool load(const std::string& keys) {
     try {
-      const auto documents = YAML::LoadAll(keys);
-      if (documents.size() > 1) {
-        problem(documents[1], "a second document in the file", "one measurement in one file");
+      if (const auto more = second_document(keys)) {
+        problems_.at(more->line, more->column, 1, "the file goes on after the end of its document",
+                     "one measurement in one file");
         return false;
       }
-      if (documents.empty() || !documents[0].IsMap()) {
+      root_ = YAML::Load(keys);
+      if (!root_.IsMap()) {
         problems_.at(1, 1, 1, "expected a mapping of keys", "as in 'collective: all_reduce'");
         return false;
       }
-      root_ = documents[0];
       return true;
     } catch (const YAML::Exception& e) {
       const bool placed = e.mark.line >= 0;

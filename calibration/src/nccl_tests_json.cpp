@@ -34,6 +34,9 @@ class JsonReader {
       problems_.at(place.line, place.column, 1, cut ? "the file ends in the middle" : "not valid JSON",
                    cut ? "nccl-tests closes the file when it ends; was the run killed?" : "");
       problems_.throw_if_any();
+    } catch (const json::out_of_range&) {
+      problems_.whole_file("not valid JSON: a number is too large", "times are microseconds, sizes are below 2^63");
+      problems_.throw_if_any();
     }
     std::vector<Series> out;
     if (!root.is_object() || !root.contains("results") || !root["results"].is_array()) {
@@ -58,7 +61,12 @@ class JsonReader {
     return found == object.end() ? none : *found;
   }
 
-  static std::string text_of(const json& value) { return value.is_string() ? value.get<std::string>() : std::string{}; }
+  /// A reference, so that views into it live as long as the document.
+  static const std::string& text_of(const json& value) {
+    static const std::string none;
+    const auto* text = value.get_ptr<const std::string*>();
+    return text == nullptr ? none : *text;
+  }
   static int whole(const json& value, int otherwise) {
     if (!value.is_number_integer()) return otherwise;
     const auto n = value.get<std::int64_t>();
