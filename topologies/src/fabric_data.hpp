@@ -42,7 +42,7 @@ struct Fabric::Data {
   std::vector<SourcedNumber> numbers;
   std::vector<std::string> assumptions;                     // what an importer had to assume
   std::vector<std::pair<std::string, std::string>> params;  // as loaded
-  std::string text;                                         // the YAML it came from; empty for an importer
+  std::string text;  // the whole machine as one YAML file without extends and params; empty from an importer
 
   const Device& device(DeviceId id) const { return devices[static_cast<std::size_t>(id)]; }
   const Link& link(LinkId id) const { return links[static_cast<std::size_t>(id)]; }

@@ -78,6 +78,20 @@ Value with_bases(const Source& file, Problems& problems, std::vector<std::string
   return below.is_map() ? merged(below, document) : document;
 }
 
+/// The machine as one file: what it extends and what its parameters chose is written out.
+std::string self_contained(const Value& document, const std::string& name) {
+  Value out = document;
+  std::erase_if(out.entries, [](const Value::Entry& e) { return e.key.text == "extends" || e.key.text == "aliases"; });
+  if (!out.get("name")) {
+    Value::Entry e;
+    e.key.kind = e.value.kind = Value::Kind::scalar;
+    e.key.text = "name";
+    e.value.text = name;
+    out.entries.insert(out.entries.begin() + (out.entries.empty() ? 0 : 1), std::move(e));
+  }
+  return emit_yaml(out);
+}
+
 void check_reachable(NodeBuild& b, const Value& document) {
   const Fabric fabric{std::make_shared<const Fabric::Data>(b.data)};
   if (b.gpus.size() < 2 || fabric.gpu_components() <= 1) return;
@@ -97,7 +111,6 @@ void check_reachable(NodeBuild& b, const Value& document) {
 
 Fabric load_yaml(const Source& file, const std::string& name, const LoadOptions& options) {
   Problems problems;
-  std::vector<Source> kept;
   auto data = std::make_shared<Fabric::Data>();
   const ReadContext context{&problems, &data->numbers};
   auto document = with_bases(file, problems, {});
@@ -112,7 +125,7 @@ Fabric load_yaml(const Source& file, const std::string& name, const LoadOptions&
   r.find("aliases");
   data->name = r.word("name").value_or(name);
   data->title = r.word("title").value_or("");
-  data->text = file->text;
+  data->text = self_contained(document, data->name);
   const auto* own = r.find("parts");
   const auto* node = r.need("node");
   const auto* overrides = r.find("overrides");

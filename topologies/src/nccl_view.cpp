@@ -17,13 +17,20 @@ namespace nccl = models::nccl;
 
 double gigatransfers(int generation) {
   switch (generation) {
-    case 1: return 2.5;
-    case 2: return 5;
-    case 3: return 8;
-    case 4: return 16;
-    case 5: return 32;
-    case 6: return 64;
-    default: return 0;
+    case 1:
+      return 2.5;
+    case 2:
+      return 5;
+    case 3:
+      return 8;
+    case 4:
+      return 16;
+    case 5:
+      return 32;
+    case 6:
+      return 64;
+    default:
+      return 0;
   }
 }
 
@@ -40,7 +47,8 @@ class View {
  public:
   explicit View(const Fabric& fabric) : data_{fabric.data()} {
     rank_.assign(data_.devices.size(), -1);
-    for (std::size_t r = 0; r < data_.gpus.size(); ++r) rank_[static_cast<std::size_t>(data_.gpus[r])] = static_cast<int>(r);
+    for (std::size_t r = 0; r < data_.gpus.size(); ++r)
+      rank_[static_cast<std::size_t>(data_.gpus[r])] = static_cast<int>(r);
     node_.assign(data_.devices.size(), -1);
     below_.resize(data_.devices.size());
     for (std::size_t i = 0; i < data_.links.size(); ++i) {
@@ -55,8 +63,8 @@ class View {
     for (std::size_t d = 0; d < data_.devices.size(); ++d) {
       if (data_.devices[d].kind == DeviceKind::cpu && used(d)) cpu(d);
     }
-    for (auto gpu : data_.gpus) nvlinks(static_cast<std::size_t>(gpu));
-    for (auto gpu : data_.gpus) c2c(static_cast<std::size_t>(gpu));
+    for (auto gpu : met_) nvlinks(gpu);
+    for (auto gpu : met_) c2c(gpu);
     return std::move(system_);
   }
 
@@ -108,6 +116,7 @@ class View {
         n.cc = data_.gpu_models[static_cast<std::size_t>(data_.device_extra[d].gpu_model)].compute_capability;
         n.gdr = attribute(device, "gdr") != "0";
         node_[d] = system_.add(std::move(n));
+        met_.push_back(d);
       } else if (device.kind == DeviceKind::nic) {
         n.type = nccl::NodeType::nic;
         n.name = "NIC " + device.name;
@@ -145,7 +154,6 @@ class View {
   }
 
   void nvlinks(std::size_t gpu) {
-    if (node_[gpu] < 0) return;
     const double one = nccl::nvlink_GBps(system_.nodes()[static_cast<std::size_t>(node_[gpu])].cc);
     for (std::size_t i = 0; i < data_.links.size(); ++i) {
       const auto& l = data_.links[i];
@@ -163,7 +171,6 @@ class View {
   }
 
   void c2c(std::size_t gpu) {
-    if (node_[gpu] < 0) return;
     for (std::size_t i = 0; i < data_.links.size(); ++i) {
       const auto& l = data_.links[i];
       if (l.kind != models::LinkKind::c2c || !usable(i) || static_cast<std::size_t>(l.a) != gpu) continue;
@@ -185,6 +192,7 @@ class View {
   const Fabric::Data& data_;
   nccl::System system_;
   std::vector<int> rank_, node_;
+  std::vector<std::size_t> met_;                 // GPUs in the order of the PCI trees
   std::vector<std::vector<std::size_t>> below_;  // PCIe links from a device downwards
   std::int64_t next_bus_ = 1;
   int nvs_ = -1;

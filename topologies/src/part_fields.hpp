@@ -37,6 +37,7 @@ inline constexpr std::array gpu_fields{
     Field<GpuModel>{"memory", &GpuModel::memory},
     Field<GpuModel>{"copy_engine", &GpuModel::copy_engine},
     Field<GpuModel>{"copy_engine_start", &GpuModel::copy_engine_start},
+    Field<GpuModel>{"p2p_channel", &GpuModel::p2p_channel},
     Field<GpuModel>{"jitter", &GpuModel::jitter, false},
     Field<GpuModel>{"nvls_efficiency", &GpuModel::nvls_efficiency, false},
     Field<GpuModel>{"nvls_latency", &GpuModel::nvls_latency, false},

@@ -74,4 +74,7 @@ inline constexpr std::size_t max_values = 200'000;  // after aliases are expande
 Value parse_yaml(const Source& file, std::string_view text, Problems& problems, int line_offset = 0);
 inline Value parse_yaml(const Source& file, Problems& problems) { return parse_yaml(file, file->text, problems); }
 
+/// YAML text that reads back as the same value: maps in block style, maps and lists of plain values on one line.
+std::string emit_yaml(const Value& value);
+
 }  // namespace linkcast::topologies
