@@ -134,17 +134,22 @@ py::dict summary_of(const calibration::ErrorSummary& s) {
 }
 
 py::dict validate(const std::vector<std::string>& paths, const std::string& fidelity, const std::string& floor,
-                  int threads) {
+                  int threads, const std::optional<std::string>& op, const std::optional<std::string>& system,
+                  std::optional<int> ranks) {
   calibration::ValidateOptions options;
   options.fidelity = fidelity_of(fidelity);
   options.floor = floor_of(floor);
   options.threads = threads;
+  calibration::Hints hints;
+  if (op) hints.op = op_of(*op);
+  hints.system = system;
+  hints.ranks = ranks;
   calibration::Validation result;
   {
     py::gil_scoped_release unlocked;
     std::vector<calibration::Series> series;
     for (const auto& path : paths) {
-      auto more = calibration::read_series(path);
+      auto more = calibration::read_series(path, hints);
       for (auto& s : more) series.push_back(std::move(s));
     }
     result = calibration::validate(std::move(series), options);
@@ -223,5 +228,5 @@ PYBIND11_MODULE(_core, m) {
       py::arg("launch"), py::arg("launch_floor_us"), py::arg("fidelity"), py::arg("dtype"), py::arg("in_place"),
       py::arg("root"), py::arg("registered"), py::arg("symmetric_windows"));
   m.def("validate", &validate, py::arg("paths"), py::kw_only(), py::arg("fidelity"), py::arg("floor"),
-        py::arg("threads"));
+        py::arg("threads"), py::arg("op"), py::arg("system"), py::arg("ranks"));
 }

@@ -5,7 +5,7 @@ import pytest
 
 import linkcast
 
-# What nccl-tests prints, written for this test: two sizes, the times of the model itself (made below).
+# What nccl-tests prints, written for this test: two sizes, with the times of the model itself (made below).
 HEADER = """# nThread 1 nGpus 8 minBytes 1048576 maxBytes 1073741824 step: 1024(factor) warmup iters: 5 iters: 20
 #
 # Using devices
@@ -36,9 +36,13 @@ def log(tmp_path, h100):
 
 
 def test_errors_are_those_of_the_points(log):
-    found = linkcast.validate(log)
-    assert len(found) >= 1
+    found = linkcast.validate(log, op="all_reduce")
+    assert len(found) == 2  # out of place and in place
+    assert len(found.points["id"]) == 4
     assert set(found.series["op"]) == {"all_reduce"}
+    # Measured = 1.25 times what the model says for this machine, launched by one process for all GPUs (the header).
+    out_of_place = found.points["predicted_us"][:2] / found.points["measured_us"][:2]
+    np.testing.assert_allclose(out_of_place, 1 / 1.25, rtol=1e-3)  # the log has two decimals
     ratio = found.points["predicted_us"] / found.points["measured_us"] - 1
     for i, name in enumerate(found.series["id"]):
         mine = ratio[found.points["id"] == name]
@@ -48,12 +52,12 @@ def test_errors_are_those_of_the_points(log):
 
 
 def test_result_does_not_depend_on_threads(log):
-    one, two = (linkcast.validate([log], threads=n) for n in (1, 2))
+    one, two = (linkcast.validate([log], threads=n, op="all_reduce") for n in (1, 2))
     assert one.points["predicted_us"].tolist() == two.points["predicted_us"].tolist()
 
 
 def test_pandas(log):
-    found = linkcast.validate(str(log))
+    found = linkcast.validate(str(log), op="AllReduce")
     assert len(found.to_pandas()) == len(found)
     assert len(found.points_to_pandas()) == len(found.points["size_bytes"])
 
@@ -64,7 +68,7 @@ def test_a_row_cut_in_the_middle_is_an_error_at_its_place(log):
     lines[row] = lines[row][:30]
     log.write_text("\n".join(lines[: row + 1]))
     with pytest.raises(linkcast.InputError) as caught:
-        linkcast.validate(log)
+        linkcast.validate(log, op="all_reduce")
     assert caught.value.diagnostics[0]["line"] == row + 1
 
 
@@ -73,7 +77,17 @@ def test_a_path_that_is_not_there(tmp_path):
         linkcast.validate(tmp_path / "nothing.txt")
 
 
-@pytest.mark.parametrize("option", [{"floor": "know"}, {"fidelity": "flows"}])
+def test_a_log_without_its_operation_asks_for_it(log):
+    with pytest.raises(linkcast.InputError, match="does not say which collective"):
+        linkcast.validate(log)
+
+
+@pytest.mark.parametrize("option", [{"floor": "know"}, {"fidelity": "flows"}, {"op": "all_reduec"}])
 def test_wrong_words(log, option):
     with pytest.raises(linkcast.InputError, match="did you mean"):
         linkcast.validate(log, **option)
+
+
+def test_threads_below_zero(log):
+    with pytest.raises(linkcast.InputError, match="threads"):
+        linkcast.validate(log, threads=-1)

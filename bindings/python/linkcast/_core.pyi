@@ -37,4 +37,13 @@ def collective(
     registered: bool,
     symmetric_windows: bool,
 ) -> dict[str, Any]: ...
-def validate(paths: list[str], *, fidelity: str, floor: str, threads: int) -> dict[str, Any]: ...
+def validate(
+    paths: list[str],
+    *,
+    fidelity: str,
+    floor: str,
+    threads: int,
+    op: Optional[str],
+    system: Optional[str],
+    ranks: Optional[int],
+) -> dict[str, Any]: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Iterable, Union
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Union
 
 import numpy as np
 
@@ -95,19 +95,27 @@ def validate(
     fidelity: str = "flow",
     floor: str = "shipped",
     threads: int = 0,
+    op: Optional[str] = None,
+    system: Optional[str] = None,
+    ranks: Optional[int] = None,
 ) -> Validation:
     """Compares predictions with measurements.
 
     Parameters
     ----------
     paths : str, path, or iterable of them
-        Files or folders: measurements in Linkcast's YAML, or what nccl-tests printed (``.txt``, ``.log``, ``.out``).
+        Files or folders: measurements in Linkcast's YAML, or what nccl-tests wrote (``.txt``, ``.log``, ``.out``,
+        ``.json``).
     fidelity : str
         "flow" or "chunk".
     floor : str
         "shipped": the launch floor of the machine's description. "known": a series' smallest time is its floor.
     threads : int
         How many to use; 0 is all cores. The result does not depend on it.
+    op, ranks : str and int, optional
+        The operation and the number of GPUs of logs that do not say them.
+    system : str, optional
+        The machine of logs, also where their GPU names suggest another one.
 
     Returns
     -------
@@ -132,7 +140,17 @@ def validate(
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    found = _core.validate([os.fspath(p) for p in paths], fidelity=fidelity, floor=floor, threads=threads)
+    if threads < 0:
+        raise _core.InputError(f"threads is {threads}: write how many, or 0 for all cores")
+    found = _core.validate(
+        [os.fspath(p) for p in paths],
+        fidelity=fidelity,
+        floor=floor,
+        threads=threads,
+        op=op,
+        system=system,
+        ranks=ranks,
+    )
     ids = [s["id"] for s in found["series"] for _ in s["rows"]["size_bytes"]]
     points = {"id": np.asarray(ids, dtype=np.str_)}
     for name, kind in _POINTS.items():
