@@ -88,7 +88,7 @@ void Issuer::wait_for_names(int r, const NodePtr& node, const TraceOp& op) {
   for (const auto& name : op.after) {
     const auto found = names.find(name);
     if (found == names.end()) {
-      problems_.add(op.place, fmt::format("rank {} has no operation named '{}' before this one", r, name),
+      problems_.add(op.after_place, fmt::format("rank {} has no operation named '{}' before this one", r, name),
                     "'after' names earlier operations of the same rank");
       continue;
     }

@@ -40,7 +40,7 @@ void override_one(Value& root, const std::string& setting, Problems& problems) {
     const auto dot = path.find('.');
     const auto key = path.substr(0, dot);
     if (at->is_sequence()) {
-      const auto index = integer_of(problems, Value{Value::Kind::scalar, false, {source, 1, 1, 1}, key, {}, {}}, key, 0,
+      const auto index = integer_of(problems, Value{Value::Kind::scalar, false, {source, 1, 1, 1}, key, {}, {}}, path, 0,
                                     static_cast<std::int64_t>(at->items.size()) - 1);
       if (!index) return;
       at = &at->items[static_cast<std::size_t>(*index)];
@@ -67,13 +67,13 @@ class Reader {
  public:
   Reader(const Source& file, const std::vector<std::string>& set) : file_{file} {
     root_ = parse_yaml(file, problems_);
-    problems_.throw_if_any();
+    if (root_.kind == Value::Kind::null) problems_.throw_if_any();
     for (const auto& s : set) override_one(root_, s, problems_);
   }
 
   Scenario read() {
     Fields f{problems_, root_, "the scenario"};
-    problems_.throw_if_any();
+    if (!f.sound()) problems_.throw_if_any();
     if (const auto schema = f.word("schema"); schema && *schema != "linkcast.scenario/1") {
       problems_.add(*root_.get("schema"), fmt::format("unknown schema '{}'", *schema), "write linkcast.scenario/1");
     }

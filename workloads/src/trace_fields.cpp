@@ -45,7 +45,7 @@ Fields::Fields(Problems& problems, const Value& map, std::string what)
 }
 
 const Value* Fields::find(std::string_view key) {
-  known_.emplace_back(key);
+  if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
   return map_.get(key);
 }
 
@@ -109,7 +109,9 @@ std::vector<std::string> Fields::words(std::string_view key) {
 void Fields::done() {
   for (const auto& [key, value] : map_.entries) {
     if (std::ranges::find(known_, key.text) != known_.end()) continue;
-    problems_.add(key, fmt::format("unknown key '{}' in {}", key.text, what_), suggest(key.text, known_));
+    const auto near = sim::nearest(key.text, known_);
+    auto help = near.empty() ? fmt::format("it has {}", fmt::join(known_, ", ")) : fmt::format("did you mean '{}'?", near);
+    problems_.add(key, fmt::format("unknown key '{}' in {}", key.text, what_), std::move(help));
   }
 }
 

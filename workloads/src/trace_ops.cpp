@@ -135,6 +135,7 @@ std::shared_ptr<const TraceOp> read_op(const OpContext& c, const Value& v, std::
   } else {
     if (auto stream = f.word("stream")) op->stream = std::move(*stream);
     op->after = f.words("after");
+    if (const auto* after = v.get("after")) op->after_place = after->place;
     if (word == "compute") {
       if (const auto t = time_of(c.problems, verb->second, word)) op->duration = *t;
     } else {

@@ -45,7 +45,7 @@ class NameCheck {
   void check(std::size_t i, const std::string& name) {
     const auto found = by_name_.find(name);
     if (found == by_name_.end()) {
-      problems_.add(ops_[i]->place, fmt::format("'after' names no operation of this program: '{}'", name),
+      problems_.add(ops_[i]->after_place, fmt::format("'after' names no operation of this program: '{}'", name),
                     suggest(name, names_));
       return;
     }
@@ -55,9 +55,9 @@ class NameCheck {
     if (reaches(found->second, i, path, visited)) {
       std::string circle = called(i);
       for (std::size_t k = 1; k < path.size(); ++k) circle += " after " + called(path[k]);
-      problems_.add(ops_[i]->place, "cyclic dependency: " + circle, "one of them must not wait for the other");
+      problems_.add(ops_[i]->after_place, "cyclic dependency: " + circle, "one of them must not wait for the other");
     } else {
-      problems_.add(ops_[i]->place,
+      problems_.add(ops_[i]->after_place,
                     fmt::format("{} waits for '{}', which comes later (line {})", called(i), name,
                                 ops_[found->second]->place.line),
                     "operations wait for earlier ones: write it further up");

@@ -42,6 +42,7 @@ struct TraceOp {
   int communicator = 0;            // index into Trace::communicators
   models::nccl::Call call;
   Place place;
+  Place after_place;               // of `after`
 };
 
 /// Its n-th member has NCCL's rank n in it.
