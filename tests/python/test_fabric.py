@@ -39,7 +39,7 @@ def test_unknown_name_says_the_nearest():
 
 def test_every_problem_of_a_file_at_its_place(tmp_path):
     file = tmp_path / "mine.yaml"
-    file.write_text("linkcast: topology/1\nextends: dgx-h100\nnmae: mine\nspeed: 3\n")
+    file.write_text("schema: linkcast.topology/1\nextends: dgx-h100\nnmae: mine\nspeed: 3\n")
     with pytest.raises(linkcast.InputError) as caught:
         linkcast.Fabric.load(file)
     lines = [d["line"] for d in caught.value.diagnostics]
