@@ -24,6 +24,7 @@ struct GpuModel {
   ProtocolCost ll, ll128, simple;
   sim::Time kernel_start;         // a kernel's first instruction in all blocks, and its end: what no message size avoids
   sim::Time jitter;               // variance of a channel's progress per unit of time (see workloads/jitter.hpp)
+  sim::Rate p2p_channel;          // one channel of send/recv in Simple: a copy, no reduction, its own split of threads
   sim::Rate memory;               // HBM/GDDR, one direction of a copy
   sim::Rate copy_engine;          // one copy engine to a peer
   sim::Time copy_engine_start;    // fixed cost of one copy
