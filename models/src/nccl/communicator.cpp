@@ -134,6 +134,7 @@ void Communicator::Impl::search() {
   options.cross_nic = static_cast<int>(env("NCCL_CROSS_NIC", 2));
   options.scatter_nets = env("NCCL_MNNVL_SCATTER_NETS_ENABLE", 1) != 0;
   options.max_channels = max_channels();
+  options.prune = !config.exhaustive;
   Search search{*topo, options};
   max_bw = search.max_bw();
   total_bw = search.total_bw();

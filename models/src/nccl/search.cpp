@@ -77,6 +77,7 @@ Search::Search(const Topo& topo, const SearchOptions& options) : topo_{topo}, op
     gpus_of_net_.push_back(topo.nearest(NodeType::net, n, NodeType::gpu, &type));
     gpus_of_net_type_.push_back(type);
   }
+  sort_peers();
   const auto lists = 14U * static_cast<std::size_t>(topo.gpus() + 1);
   net_lists_.resize(lists);
   net_list_known_.assign(lists, 0);
@@ -172,11 +173,13 @@ Found Search::find(Pattern pattern, int min_channels, int max_channels, bool col
   trial_.bw_intra = trial_.bw_inter = ladder_[speed_];
   global_budget_ = global_steps;
 
+  first_pass_ = true;
   bool enough = false;
   do {
     attempt();
     enough = budget_ == -1 || static_cast<float>(best_.channels) * best_.bw_inter >= total_bw_;
   } while (!enough && relax(nearest_intra, nearest_inter, farthest_intra, farthest_inter));
+  first_pass_ = false;
   duplicate_channels();
   raise_bandwidth();
   if (best_.channels == 0 && !collnet && best_.pattern != Pattern::nvls) fall_back();

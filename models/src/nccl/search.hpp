@@ -64,9 +64,13 @@ class Search {
   PathType worse(PathType t) const;
 
   // bounds.cpp: what an attempt could find at best.
-  bool hopeless() const;
+  bool hopeless();
+  bool outlasts_budget(int channels) const;
+  struct Forced;
+  Forced forced(bool closed) const;
   int channel_bound() const;
-  int least_hops() const;
+  int least_hops();
+  void measure_hops();
 
   // walk.cpp: depth-first search within one attempt.
   void next_channel();
@@ -82,8 +86,10 @@ class Search {
   bool reserve(NodeType from, int a, NodeType to, int b, float share);
   bool take(const Path& path, bool from_gpu, int steps, float bw, int* done);
   void order_candidates(int gpu, int sort_net, std::vector<int>& out, std::size_t at);
+  void order_by_net(int gpu, int entry, std::vector<int>& out) const;
   bool exit_allowed(int entry, int exit, int step) const;
   bool better() const;
+  void sort_peers();
   int replayed(int step) const;
 
   // nets.cpp
@@ -100,11 +106,14 @@ class Search {
   int speed_ = 0;
   std::int64_t global_budget_ = 0;
   int budget_ = 0;
+  bool first_pass_ = true;
 
   std::vector<float> left_;        // GB/s left on every link
   std::vector<float> net_left_;    // per NET
   std::vector<std::uint64_t> used_;  // per GPU: channels that pass
   std::vector<int> scratch_;
+  std::vector<std::vector<int>> by_nvlink_;  // per GPU: the others, widest and nearest first
+  int span_hops_ = -1, span_longest_ = 0, entry_hops_ = 0, exit_hops_ = 0;
   std::vector<std::vector<int>> net_lists_;
   std::vector<char> net_list_known_;
   std::vector<std::vector<int>> gpus_of_net_;

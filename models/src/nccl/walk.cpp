@@ -200,6 +200,9 @@ void Search::finish_channel() {
   if (better()) {
     best_ = trial_;
     if (trial_.channels == trial_.max_channels) budget_ = -1;
+    // Nothing better can follow: NCCL would walk on until its steps are used up. (In the second pass it matters
+    // whether it has steps left, so there the walk goes on.)
+    else if (first_pass_ && options_.prune && !trial_.same_channels && hopeless()) budget_ = 0;
   }
   if (trial_.channels < trial_.max_channels) next_channel();
   --trial_.channels;
@@ -301,24 +304,53 @@ void Search::order_candidates(int gpu, int sort_net, std::vector<int>& out, std:
     return;
   }
 
+  const int entry = sort_net != 0 && options_.inter ? trial_.nets[trial_.channels][0] : -1;
+  if (entry < 0) {
+    for (const int g : by_nvlink_[gpu]) {
+      if (open(g)) out.push_back(g);
+    }
+  } else {
+    order_by_net(gpu, entry, out);
+  }
+  const auto first = out.begin() + static_cast<std::ptrdiff_t>(at);
+  const auto like_first = [&](int g) {
+    const Path& a = topo_.gpu_path(gpu, *first);
+    const Path& b = topo_.gpu_path(gpu, g);
+    return static_cast<int>(a.bw) == static_cast<int>(b.bw) && a.hops() == b.hops();
+  };
+  if (sort_net == -1 && std::all_of(first, out.end(), like_first)) std::reverse(first, out.end());
+}
+
+void Search::sort_peers() {
+  const int gpus = topo_.gpus();
+  by_nvlink_.resize(static_cast<std::size_t>(gpus));
+  for (int g = 0; g < gpus; ++g) {
+    auto& list = by_nvlink_[g];
+    for (int i = 1; i < gpus; ++i) list.push_back((g + i) % gpus);
+    std::stable_sort(list.begin(), list.end(), [&](int a, int b) {
+      const Path& x = topo_.gpu_path(g, a);
+      const Path& y = topo_.gpu_path(g, b);
+      const int wide = static_cast<int>(x.bw), narrow = static_cast<int>(y.bw);
+      return wide != narrow ? wide > narrow : x.hops() < y.hops();
+    });
+  }
+}
+
+void Search::order_by_net(int gpu, int entry, std::vector<int>& out) const {
+  const int gpus = topo_.gpus();
+  const auto flag = std::uint64_t{1} << trial_.channels;
   std::vector<Score> scores;
-  const int entry = sort_net != 0 ? trial_.nets[trial_.channels][0] : -1;
   for (int i = 1; i < gpus; ++i) {
     const int g = (gpu + i) % gpus;
-    if (!open(g)) continue;
     const Path& p = topo_.gpu_path(gpu, g);
-    Score s{g, i, p.hops(), static_cast<int>(p.bw), 0, 0, 0};
-    if (entry >= 0) {
-      const Path& from_net = topo_.path(NodeType::net, entry, NodeType::gpu, g);
-      s.net_hops = from_net.hops();
-      s.net_bw = static_cast<int>(from_net.bw);
-      s.pci_bw = -1;
-      for (const int l : topo_.node(NodeType::gpu, g).links) {
-        const auto& link = topo_.links()[l];
-        if (link.type != EdgeType::pci || link.reverse < 0) continue;
-        s.pci_bw = static_cast<int>(std::min(left_[l], left_[link.reverse]));
-        break;
-      }
+    if (p.hops() == 0 || (used_[g] & flag) != 0) continue;
+    const Path& from_net = topo_.path(NodeType::net, entry, NodeType::gpu, g);
+    Score s{g, i, p.hops(), static_cast<int>(p.bw), from_net.hops(), -1, static_cast<int>(from_net.bw)};
+    for (const int l : topo_.node(NodeType::gpu, g).links) {
+      const auto& link = topo_.links()[l];
+      if (link.type != EdgeType::pci || link.reverse < 0) continue;
+      s.pci_bw = static_cast<int>(std::min(left_[l], left_[link.reverse]));
+      break;
     }
     scores.push_back(s);
   }
@@ -331,10 +363,6 @@ void Search::order_candidates(int gpu, int sort_net, std::vector<int>& out, std:
     return a.start < b.start;
   });
   for (const auto& s : scores) out.push_back(s.gpu);
-  const bool alike = std::all_of(scores.begin(), scores.end(), [&](const Score& s) {
-    return s.bw == scores[0].bw && s.hops == scores[0].hops;
-  });
-  if (sort_net == -1 && alike) std::reverse(out.begin() + static_cast<std::ptrdiff_t>(at), out.end());
 }
 
 // An NVLS head reads and writes its slice once for everybody and once more for itself.

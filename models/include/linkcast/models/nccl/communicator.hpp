@@ -32,6 +32,7 @@ struct Config {
   Environment env;
   int nodes = 1;                  // copies of the system, joined by the network
   bool multicast = true;          // NVLS possible (Fabric::nvls)
+  bool exhaustive = false;        // walk every attempt of the search to its end, as NCCL does: same result, slower
 };
 
 struct ChannelCounts {
