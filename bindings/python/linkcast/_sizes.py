@@ -56,11 +56,11 @@ def parse_sizes(sizes: Sizes) -> np.ndarray:
     """
     if isinstance(sizes, str):
         text = sizes
-    elif np.ndim(sizes) == 0 and not hasattr(sizes, "__next__"):
-        text = _word(sizes)
-    else:
-        words = [_word(size) for size in sizes]  # type: ignore[union-attr]
+    elif isinstance(sizes, Iterable) and getattr(sizes, "ndim", 1) != 0:
+        words = [_word(size) for size in sizes]
         if not words:
             raise _core.InputError("no sizes: the list is empty")
         text = ",".join(words)
+    else:
+        text = _word(sizes)
     return np.asarray(_core.parse_sizes(text), dtype=np.int64)
