@@ -144,7 +144,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const S
 
 }  // namespace
 
-Schedule build_nvls(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls) {
+Schedule build_nvls(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f) {
   Schedule s;
   s.channels = plan.channels;
   const Shape shape = shape_of(c, call.op);

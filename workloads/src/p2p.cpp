@@ -84,7 +84,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
 
 }  // namespace
 
-Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f, Calls) {
+Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f) {
   const auto messages = messages_of(call, c.comm.ranks());
   Schedule s;
   s.algorithm = "P2P";

@@ -170,7 +170,7 @@ std::vector<Group> group_by_ring(const Context& c, const models::nccl::Plan& pla
 
 }  // namespace
 
-Schedule build_ring(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls) {
+Schedule build_ring(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f) {
   const int n = c.comm.ranks();
   const int sends = sends_per_loop(call.op, n);
   const Costs costs = costs_of(c.gpu, plan.choice.protocol);

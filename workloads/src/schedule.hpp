@@ -30,15 +30,12 @@ struct Schedule {
   sim::Account jitter;                                // added to both (jitter.hpp)
 };
 
-/// How many calls run back to back in the schedule: one, or two to see what a further one adds (collective.cpp).
-using Calls = int;
-
-Schedule build_ring(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
-Schedule build_chain(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
-Schedule build_tree(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
-Schedule build_nvls(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
-Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f, Calls calls);
-Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f, Calls calls);
-Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fidelity f, Calls calls);
+Schedule build_ring(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
+Schedule build_chain(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
+Schedule build_tree(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
+Schedule build_nvls(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
+Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f);
+Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
+Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fidelity f);
 
 }  // namespace linkcast::workloads

@@ -133,7 +133,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
 
 }  // namespace
 
-Schedule build_tree(const Context& c, const models::nccl::Call&, const models::nccl::Plan& plan, Fidelity f, Calls) {
+Schedule build_tree(const Context& c, const models::nccl::Call&, const models::nccl::Plan& plan, Fidelity f) {
   const Costs costs = costs_of(c.gpu, plan.choice.protocol);
   Schedule s;
   s.channels = plan.channels;

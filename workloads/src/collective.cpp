@@ -1,0 +1,198 @@
+// See collective.hpp. Follows one call: NCCL's choice and plan, the schedule, the replay, the launch, the row.
+#include "linkcast/workloads/collective.hpp"
+
+#include <algorithm>
+
+#include "launch.hpp"
+#include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/topologies/nccl_view.hpp"
+#include "schedule.hpp"
+
+namespace linkcast::workloads {
+namespace {
+
+using models::nccl::Algorithm;
+using models::nccl::Call;
+using models::nccl::Op;
+using sim::Account;
+using sim::Cause;
+using sim::Time;
+
+bool by_send_recv(Op op) {
+  return op == Op::alltoall || op == Op::sendrecv || op == Op::gather || op == Op::scatter;
+}
+
+models::nccl::Config config_of(const topologies::Fabric& fabric, const CommunicatorOptions& o) {
+  models::nccl::Config config;
+  config.version = o.nccl;
+  config.env = o.env;
+  config.multicast = fabric.nvls(fabric.gpus());
+  return config;
+}
+
+/// The flows of a schedule side by side, as one program: an agent with a single unit each.
+std::shared_ptr<const sim::ChunkProgram> side_by_side(const std::vector<sim::PipelinedFlow>& flows) {
+  auto program = std::make_shared<sim::ChunkProgram>();
+  const auto latest = std::max_element(flows.begin(), flows.end(), [](const auto& a, const auto& b) {
+    return a.fixed.total() < b.fixed.total();
+  });
+  program->fixed = latest->fixed;
+  for (const auto& flow : flows) {
+    program->kinds.push_back({Time{}, flow.cap, flow.cap_cause, false});
+    sim::Agent agent;
+    agent.units = 1;
+    agent.pattern = static_cast<std::uint32_t>(program->agents.size());
+    agent.local = flow.usages;
+    agent.pipelined = false;
+    const auto kind = static_cast<std::uint16_t>(program->kinds.size() - 1);
+    agent.at = [kind, bytes = flow.bytes](std::int64_t, sim::Unit& u) {
+      u.kind = kind;
+      u.bytes = bytes;
+      u.receive.clear();
+      u.send.clear();
+    };
+    program->agents.push_back(std::move(agent));
+  }
+  return program;
+}
+
+}  // namespace
+
+struct CollectiveModel::Impl {
+  topologies::Fabric fabric;
+  CommunicatorOptions options;
+  models::nccl::Communicator comm;
+  Lanes lanes;
+  sim::ResourceTable resources;
+
+  Impl(topologies::Fabric f, CommunicatorOptions o)
+      : fabric{std::move(f)},
+        options{std::move(o)},
+        comm{topologies::nccl_system(fabric, options.nccl), config_of(fabric, options)},
+        lanes{fabric, options.nccl, options.env},
+        resources{fabric.resources()} {}
+
+  const models::GpuModel& gpu() const { return fabric.gpu_model(fabric.gpus()[0]); }
+
+  void check(const Call& call) const {
+    if (call.bytes.count() <= 0) throw sim::InputError("the size of a collective must be positive", "give at least 1 byte");
+    if (call.root < 0 || call.root >= comm.ranks())
+      throw sim::InputError("root " + std::to_string(call.root) + " is not a rank",
+                            "this communicator has the ranks 0 to " + std::to_string(comm.ranks() - 1));
+  }
+
+  Schedule schedule(const Call& call) const {
+    const Context c{fabric, comm, lanes, gpu(), resources};
+    const Fidelity f = options.fidelity;
+    if (by_send_recv(call.op) && !call.symmetric_windows) return build_p2p(c, call, f);
+    const auto plan = comm.plan(call);
+    Schedule s;
+    switch (plan.choice.algorithm) {
+      case Algorithm::tree: s = build_tree(c, call, plan, f); break;
+      case Algorithm::nvls: s = build_nvls(c, call, plan, f); break;
+      case Algorithm::symmetric: s = build_symmetric(c, call, plan, f); break;
+      case Algorithm::copy_engine: s = build_copy_engine(c, call, f); break;
+      case Algorithm::p2p: return build_p2p(c, call, f);
+      case Algorithm::ring:
+        s = call.op == Op::broadcast || call.op == Op::reduce ? build_chain(c, call, plan, f) : build_ring(c, call, plan, f);
+        break;
+      default:
+        throw sim::InternalError("no schedule for " + std::string(name_of(plan.choice.algorithm)) + " inside one node");
+    }
+    s.algorithm = std::string(name_of(plan.choice.algorithm));
+    s.protocol = std::string(name_of(plan.choice.protocol));
+    return s;
+  }
+
+  /// What runs on the GPUs, without the host.
+  sim::Task kernel(const Schedule& s) const {
+    Account fixed = s.jitter;
+    fixed.add(Cause::launch, gpu().kernel_start);
+    sim::Task task;
+    task.label = s.algorithm + "/" + s.protocol;
+    if (s.program) {
+      auto program = std::make_shared<sim::ChunkProgram>(*s.program);
+      program->fixed += fixed;
+      task.work = std::shared_ptr<const sim::ChunkProgram>(std::move(program));
+    } else if (s.flows.size() == 1) {
+      auto flow = s.flows.front();
+      flow.fixed += fixed;
+      task.work = std::move(flow);
+    } else if (!s.flows.empty()) {
+      auto program = std::make_shared<sim::ChunkProgram>(*side_by_side(s.flows));
+      program->fixed += fixed;
+      task.work = std::shared_ptr<const sim::ChunkProgram>(std::move(program));
+    } else {
+      sim::PipelinedFlow nothing;
+      nothing.fixed = fixed;
+      task.work = nothing;
+    }
+    return task;
+  }
+
+  sim::ReplayResult replay(const Schedule& s) const {
+    sim::ReplayOptions o;
+    o.fold = options.fold;
+    return sim::replay(resources, kernel(s), o);
+  }
+
+  /// The name of the largest cause; of the links, the kind that is loaded most.
+  std::string bound_by(const Account& account, const std::vector<double>& carried) const {
+    std::size_t largest = 0;
+    for (std::size_t i = 1; i < sim::cause_count; ++i)
+      if (account[static_cast<Cause>(i)] > account[static_cast<Cause>(largest)]) largest = i;
+    const auto cause = static_cast<Cause>(largest);
+    if (cause != Cause::wire && cause != Cause::protocol && cause != Cause::congestion) return std::string(name_of(cause));
+    double worst = -1;
+    std::size_t link = 0;
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      const double busy = carried[i] / resources[sim::ResourceId{static_cast<std::uint32_t>(i)}].capacity.GBps();
+      if (busy > worst) worst = busy, link = i / 2;
+    }
+    return std::string(models::name_of(fabric.links()[link].kind));
+  }
+};
+
+CollectiveModel::CollectiveModel(topologies::Fabric fabric, CommunicatorOptions options)
+    : impl_{std::make_unique<Impl>(std::move(fabric), std::move(options))} {}
+CollectiveModel::~CollectiveModel() = default;
+CollectiveModel::CollectiveModel(CollectiveModel&&) noexcept = default;
+
+CollectiveRow CollectiveModel::run(const Call& call) const {
+  const Impl& m = *impl_;
+  m.check(call);
+  CollectiveRow row;
+  row.size = call.bytes;
+  const Schedule s = m.schedule(call);
+  sim::ReplayResult result = m.replay(s);
+  const Time floor = launch_floor();
+  row.time = with_launch(result.end, floor);
+  row.account = result.account;
+  row.account.add(Cause::launch, row.time - result.end);
+  row.algorithm = s.algorithm;
+  row.protocol = s.protocol;
+  row.channels = s.channels;
+  row.algbw_GBps = static_cast<double>(row.size.count()) / row.time.us() * 1e-3;
+  row.busbw_GBps = row.algbw_GBps * busbw_factor(call.op, m.comm.ranks());
+  row.bound_by = m.bound_by(row.account, result.carried);
+  row.carried = std::move(result.carried);
+  if (row.account.total() != row.time) throw sim::InternalError("the account of time does not add up");
+  return row;
+}
+
+sim::Task CollectiveModel::task(const Call& call) const {
+  impl_->check(call);
+  return impl_->kernel(impl_->schedule(call));
+}
+
+const topologies::Fabric& CollectiveModel::fabric() const { return impl_->fabric; }
+const models::nccl::Communicator& CollectiveModel::communicator() const { return impl_->comm; }
+const CommunicatorOptions& CollectiveModel::options() const { return impl_->options; }
+
+Time CollectiveModel::launch_floor() const {
+  const Impl& m = *impl_;
+  if (m.options.launch_floor) return *m.options.launch_floor;
+  return workloads::launch_floor(m.fabric.host(), m.options.launch, m.comm.ranks());
+}
+
+}  // namespace linkcast::workloads

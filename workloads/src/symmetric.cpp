@@ -1,0 +1,111 @@
+// Kernels on symmetric memory (NCCL.md 2.6): no FIFOs and no rings; every block loads from or stores to its peers
+// directly, or lets the switch reduce and multicast. One barrier before, one after.
+//
+// Bytes on the wire per GPU and direction for n ranks and B bytes of the API count: LL kernels 2 n B (one shot, flags with
+// the data); AllReduce by loads and stores 2B(n-1)/n; with multicast B + B/n; AllGather and ReduceScatter (n-1)B, with
+// multicast B out and n B in, or the reverse.
+#include <algorithm>
+
+#include "rates.hpp"
+#include "schedule.hpp"
+
+namespace linkcast::workloads {
+namespace {
+
+using models::nccl::Op;
+using sim::Bytes;
+using sim::Time;
+using topologies::DeviceKind;
+using topologies::Fabric;
+
+/// One byte through all NVLinks of a GPU; `price` in bytes of plain stores.
+std::vector<sim::Usage> port(const Context& c, int rank, bool out, bool in_switch) {
+  const auto gpu = c.fabric.gpus()[static_cast<std::size_t>(rank)];
+  const auto links = c.fabric.links();
+  double total = 0;
+  const auto counts = [&](const topologies::Link& l) {
+    return l.kind == models::LinkKind::nvlink && (l.a == gpu || l.b == gpu) && l.state != "down";
+  };
+  for (const auto& l : links)
+    if (counts(l)) total += static_cast<double>(l.bare.bytes_per_second());
+  std::vector<sim::Usage> usages;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const auto& l = links[i];
+    if (!counts(l)) continue;
+    const double price = in_switch ? l.payload.GBps() / (l.bare.GBps() * c.gpu.nvls_efficiency) : 1.0;
+    usages.push_back({Fabric::resource(topologies::LinkId{static_cast<std::uint32_t>(i)}, (l.a == gpu) == out),
+                      price * static_cast<double>(l.bare.bytes_per_second()) / total});
+  }
+  return usages;
+}
+
+struct Traffic {
+  double out = 0, in = 0;   // wire bytes per GPU for each byte of the call's size
+  bool in_switch = false;
+};
+
+Traffic traffic_of(Op op, const std::string& kernel, int n) {
+  const bool multicast = kernel.find("MC") != std::string::npos;
+  const bool ll = kernel.find("LL") != std::string::npos;
+  const double ranks = n;
+  // all_gather and reduce_scatter: nccl-tests' size is n times the API count B.
+  if (op == Op::all_reduce) {
+    if (ll) return multicast ? Traffic{2.0, 2.0 * ranks, true} : Traffic{2.0 * (ranks - 1), 2.0 * (ranks - 1), false};
+    return multicast ? Traffic{1 + 1 / ranks, 1 + 1 / ranks, true}
+                     : Traffic{2 * (ranks - 1) / ranks, 2 * (ranks - 1) / ranks, false};
+  }
+  const double flags = ll ? 2.0 : 1.0;
+  const double share = (ranks - 1) / ranks;
+  if (!multicast) return {flags * share, flags * share, false};
+  if (op == Op::all_gather) return {flags / ranks, flags, true};
+  return {flags, flags / ranks, true};
+}
+
+}  // namespace
+
+Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f) {
+  Schedule s;
+  s.channels = plan.channels;
+  const int n = c.comm.ranks();
+  const std::string& kernel = plan.choice.reason;   // the kernel's name comes first
+  const Traffic traffic = traffic_of(call.op, kernel, n);
+  const bool ll = plan.choice.protocol == models::nccl::Protocol::ll;
+  const auto& p = ll ? c.gpu.ll : c.gpu.simple;
+  const sim::Rate cap = p.send * static_cast<double>(std::max(1, plan.channels));
+  // Barrier in, barrier out, one exchange of data: each a hand-over over the switch.
+  const Time fixed = 3 * (p.overhead + p.hop + c.lanes.between(0, 1).latency);
+  if (f == Fidelity::flow) {
+    sim::PipelinedFlow flow;
+    flow.bytes = call.bytes;
+    for (int r = 0; r < n; ++r) {
+      add_usages(flow.usages, port(c, r, true, traffic.in_switch), traffic.out);
+      add_usages(flow.usages, port(c, r, false, traffic.in_switch), traffic.in);
+    }
+    flow.cap = cap;
+    flow.fixed.add(sim::Cause::latency, fixed);
+    s.flows.push_back(std::move(flow));
+    return s;
+  }
+  auto program = std::make_shared<sim::ChunkProgram>();
+  program->kinds = {{Time{}, cap, sim::Cause::sm, false}};
+  program->fixed.add(sim::Cause::latency, fixed);
+  for (int r = 0; r < n; ++r) {
+    sim::Agent a;
+    a.units = 1;
+    a.pipelined = false;
+    const Bytes bytes = call.bytes;
+    a.at = [bytes](std::int64_t, sim::Unit& u) {
+      u.kind = 0;
+      u.bytes = bytes;
+      u.receive.clear();
+      u.send.clear();
+    };
+    add_usages(a.local, port(c, r, true, traffic.in_switch), traffic.out);
+    add_usages(a.local, port(c, r, false, traffic.in_switch), traffic.in);
+    program->agents.push_back(std::move(a));
+  }
+  s.program = std::move(program);
+  return s;
+}
+
+}  // namespace linkcast::workloads
