@@ -1,0 +1,144 @@
+// `linkcast collective`: how long a collective takes, and why.
+#include "collective.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "linkcast/workloads/sizes.hpp"
+#include "write_file.hpp"
+
+namespace linkcast::cli {
+namespace {
+
+struct Options {
+  std::string op, size = "8:16G:x2", launch = "multi-process", floor, fidelity = "flow", dtype = "float", root,
+                  timeline;
+  MachineOptions machine;
+  LibraryOptions library;
+  bool no_fold = false, in_place = false, registered = false, symmetric = false, json = false, account = false;
+};
+
+const std::vector<std::string>& dtypes() {
+  static const std::vector<std::string> names{"float",    "half",   "bfloat16", "double", "int8",    "uint8",
+                                              "int32",    "uint32", "int64",    "uint64", "fp8_e4m3", "fp8_e5m2"};
+  return names;
+}
+
+CollectiveQuestion understand(const Options& o) {
+  Problems problems;
+  CollectiveQuestion q;
+  q.topology = o.machine.topology;
+  if (o.op.empty()) {
+    problems.add("the collective is missing", fmt::format("one of: {}", fmt::join(models::nccl::op_names(), ", ")));
+  } else if (const auto op = models::nccl::op_from(o.op)) {
+    q.call.op = *op;
+  } else {
+    problems.add(fmt::format("unknown collective '{}'", o.op), suggestion(o.op, models::nccl::op_names()));
+  }
+  if (o.machine.topology.empty())
+    problems.add("--topology is missing", "name a machine ('linkcast topo list') or a file");
+  problems.collect([&] {
+    q.sizes = workloads::parse_sizes(o.size);
+    return true;
+  });
+  const std::vector<std::string> modes{"single-process", "multi-process", "graph"};
+  if (const auto i = problems.collect([&] { return one_of("--launch", o.launch, modes); }))
+    q.options.launch = static_cast<models::LaunchMode>(*i);
+  if (!o.floor.empty())
+    q.options.launch_floor = problems.collect([&] { return time_span("--launch-floor", o.floor); });
+  const std::vector<std::string> fidelities{"flow", "chunk"};
+  if (const auto i = problems.collect([&] { return one_of("--fidelity", o.fidelity, fidelities); }))
+    q.options.fidelity = static_cast<workloads::Fidelity>(*i);
+  problems.collect([&] { return one_of("--dtype", o.dtype, dtypes()); });
+  q.call.dtype = o.dtype;
+  q.call.in_place = o.in_place;
+  q.call.registered = o.registered;
+  q.call.symmetric_windows = o.symmetric;
+  if (!o.root.empty()) q.call.root = problems.collect([&] { return whole_number("--root", o.root, 0, 1'000'000); }).value_or(0);
+  if (nodes_of(o.machine, problems) > 1)
+    problems.add("--nodes: collectives are simulated inside one node so far",
+                 "'linkcast nccl --nodes N' shows what NCCL chooses over several");
+  auto library = read_library(o.library, problems);
+  q.options.nccl = library.version;
+  q.options.env = std::move(library.env);
+  q.options.fold = !o.no_fold;
+  problems.finish();
+  return q;
+}
+
+int perform(const Options& o, Io& io) {
+  const auto q = understand(o);
+  warn_of_idle_variables({q.options.nccl, q.options.env}, io.log);
+  const auto machine = load_machine(o.machine);
+  if (machine.ranks.size() < 2) throw UsageError{"error: a collective needs at least 2 ranks\n  help: --gpus 2 or more"};
+  const workloads::CollectiveModel model{machine.fabric, q.options};
+  const int ranks = static_cast<int>(machine.ranks.size());
+  const auto& architecture = machine.fabric.gpu_model(machine.fabric.gpus()[0]).architecture;
+
+  if (!o.json) io.out << collective_head(q, machine, model);
+  std::vector<CollectiveAnswer> answers;
+  auto call = q.call;
+  for (const auto size : q.sizes) {
+    if (io.stop.stop_requested()) break;
+    call.bytes = size;
+    answers.push_back(
+        {model.run(call), calibration::expected_error(machine.fabric.name(), architecture, call.op, size)});
+    // Each row is out as soon as it is known: a long sweep that is stopped has shown what it found.
+    if (!o.json) io.out << collective_line(q, answers.back(), ranks) << std::flush;
+  }
+  const bool cut_short = answers.size() < q.sizes.size();
+  if (o.json) {
+    io.out << collective_json(q, machine, model, answers, cut_short);
+  } else {
+    if (o.account) io.out << account_table(answers);
+    io.out << collective_foot(q, answers, o.account);
+  }
+  if (!o.timeline.empty()) write_file("--timeline", o.timeline, collective_timeline(q, answers));
+  return cut_short ? interrupted : done;
+}
+
+constexpr const char* examples =
+    "  linkcast collective all_reduce --topology dgx-h100\n"
+    "      from 8 B to 16 GiB, doubling, on all GPUs\n"
+    "  linkcast collective all_gather --topology dgx-a100 --gpus 4 --size 1M:1G:x4 --account\n"
+    "      on four of the GPUs, and what every microsecond is spent on\n"
+    "  linkcast collective all_reduce --topology dgx-h100 --size 1G --env NCCL_NVLS_ENABLE=0 --json\n"
+    "      without in-switch reduction, for a program to read\n"
+    "  linkcast collective alltoall --topology pcie-rtx4090 --launch single-process --launch-floor 25us\n"
+    "      nccl-tests with -g 8, on a host whose smallest call takes 25 us\n"
+    "  linkcast collective reduce_scatter --topology my-machine.yaml --nccl 2.18 --fidelity chunk\n"
+    "      a machine of one's own, an older NCCL, chunk by chunk\n";
+
+}  // namespace
+
+void add_collective(Form root) {
+  const auto o = std::make_shared<Options>();
+  auto form = root.command("collective", "how long a collective takes, and why");
+  form.word("OP", o->op, fmt::format("{}", fmt::join(models::nccl::op_names(), ", ")));
+  o->machine.add_to(form);
+  form.group("Call");
+  form.text("-s,--size", o->size, "SIZES",
+            "FROM:TO, FROM:TO:xF, FROM:TO:+STEP or a list; K, M, G are 1024-based (default 8:16G:x2)");
+  form.text("--dtype", o->dtype, "TYPE", "nccl-tests' name of the type (default float)");
+  form.text("--root", o->root, "R", "root of broadcast, reduce, gather, scatter (default 0)");
+  form.flag("--in-place", o->in_place, "send and receive buffer are one");
+  form.flag("--registered", o->registered, "buffers are registered (nccl-tests -R 1)");
+  form.flag("--symmetric", o->symmetric, "buffers are symmetric windows (nccl-tests -R 2)");
+  o->library.add_to(form);
+  form.group("Host");
+  form.text("--launch", o->launch, "MODE", "single-process, multi-process or graph (default multi-process)");
+  form.text("--launch-floor", o->floor, "TIME",
+            "the smallest time of any call on your host, e.g. 20us (default: the machine's)");
+  form.group("Simulation");
+  form.text("--fidelity", o->fidelity, "F", "flow or chunk (default flow)");
+  form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
+  form.group("Output");
+  form.flag("--account", o->account, "what the time is spent on, cause by cause");
+  form.flag("--json", o->json, "JSON of schema linkcast.collective/1");
+  form.text("--timeline", o->timeline, "FILE", "write a timeline for ui.perfetto.dev");
+  form.examples(examples);
+  form.performs([o](Io& io) { return perform(*o, io); });
+}
+
+}  // namespace linkcast::cli

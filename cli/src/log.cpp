@@ -1,0 +1,21 @@
+#include "log.hpp"
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+namespace linkcast::cli {
+
+// A logger of its own, outside of spdlog's registry: no state is shared with another run in the same process.
+struct Log::Impl {
+  explicit Impl(std::ostream& err) : logger{"linkcast", std::make_shared<spdlog::sinks::ostream_sink_st>(err, true)} {
+    logger.set_pattern("%l: %v");
+  }
+  spdlog::logger logger;
+};
+
+Log::Log(std::ostream& err) : impl_{std::make_unique<Impl>(err)} {}
+Log::~Log() = default;
+void Log::note(const std::string& text) { impl_->logger.log(spdlog::level::info, spdlog::string_view_t{text}); }
+void Log::warning(const std::string& text) { impl_->logger.log(spdlog::level::warn, spdlog::string_view_t{text}); }
+
+}  // namespace linkcast::cli

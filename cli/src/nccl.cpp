@@ -1,0 +1,119 @@
+// `linkcast nccl`: what NCCL chooses on a machine, and why.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "linkcast/topologies/nccl_view.hpp"
+#include "linkcast/workloads/sizes.hpp"
+#include "machine.hpp"
+#include "nccl_facts.hpp"
+#include "read_file.hpp"
+
+namespace linkcast::cli {
+namespace {
+
+using models::nccl::Communicator;
+
+struct Options {
+  MachineOptions machine;
+  LibraryOptions library;
+  std::string explain;
+  bool json = false;
+};
+
+struct Question {
+  int nodes = 1;
+  Library library;
+  std::optional<models::nccl::Call> explain;
+};
+
+models::nccl::Call call_to_explain(const std::string& text) {
+  const auto colon = text.find(':');
+  const auto name = text.substr(0, colon);
+  const auto op = models::nccl::op_from(name);
+  if (!op) throw sim::InputError{fmt::format("--explain: unknown collective '{}'", name), suggestion(name, models::nccl::op_names())};
+  if (colon == std::string::npos)
+    throw sim::InputError{fmt::format("--explain: '{}' has no size", text), fmt::format("write {}:4M", name)};
+  models::nccl::Call call;
+  call.op = *op;
+  call.bytes = workloads::parse_size(text.substr(colon + 1));
+  return call;
+}
+
+Question understand(const Options& o) {
+  Problems problems;
+  Question q;
+  if (o.machine.topology.empty())
+    problems.add("--topology is missing", "name a machine ('linkcast topo list') or a file");
+  q.nodes = nodes_of(o.machine, problems);
+  q.library = read_library(o.library, problems);
+  if (!o.explain.empty()) q.explain = problems.collect([&] { return call_to_explain(o.explain); });
+  problems.finish();
+  return q;
+}
+
+struct Found {
+  std::string name;
+  Communicator communicator;
+};
+
+/// NCCL's own XML is taken as it is; everything else goes through the fabric and NCCL's view of it.
+Found search(const Options& o, const Question& q) {
+  models::nccl::Config config;
+  config.version = q.library.version;
+  config.env = q.library.env;
+  config.nodes = q.nodes;
+  const auto& path = o.machine.topology;
+  if (looks_like_xml(path)) {
+    if (!o.machine.gpus.empty() || !o.machine.ranks.empty() || !o.machine.set.empty())
+      throw UsageError{"error: --gpus, --ranks and --set do not apply to NCCL's XML, which is taken as it is"};
+    auto system = models::nccl::read_topology_xml(read_file(path), path);
+    return {std::filesystem::path{path}.filename().string(), Communicator{std::move(system), std::move(config)}};
+  }
+  const auto machine = load_machine(o.machine);
+  config.multicast = machine.fabric.nvls(machine.fabric.gpus());
+  auto system = topologies::nccl_system(machine.fabric, config.version);
+  return {machine.fabric.name(), Communicator{std::move(system), std::move(config)}};
+}
+
+int perform(const Options& o, Io& io) {
+  const auto q = understand(o);
+  warn_of_idle_variables(q.library, io.log);
+  const auto found = search(o, q);
+  if (q.explain) {
+    const NcclFacts facts{found.name, &found.communicator, {}, {}};
+    const Explanation e{*q.explain, found.communicator.choose(*q.explain), found.communicator.candidates(*q.explain)};
+    io.out << (o.json ? explanation_json(facts, e) : explanation_text(facts, e));
+    return done;
+  }
+  const auto facts = nccl_facts(found.name, found.communicator);
+  io.out << (o.json ? nccl_json(facts) : nccl_text(facts));
+  return done;
+}
+
+constexpr const char* examples =
+    "  linkcast nccl --topology dgx-h100\n"
+    "      graphs, channels, tuning table, and the choice for each size\n"
+    "  linkcast nccl --topology dgx-h100 --explain all_reduce:4M\n"
+    "      every candidate for one call\n"
+    "  linkcast nccl --topology topo.xml --nodes 16 --nccl 2.27\n"
+    "      a file that NCCL_TOPO_DUMP_FILE wrote, sixteen such nodes\n"
+    "  linkcast nccl --topology dgx-a100 --env NCCL_ALGO=Tree --env NCCL_MAX_NCHANNELS=8 --json\n"
+    "      what a variable changes, for a program to read\n";
+
+}  // namespace
+
+void add_nccl(Form root) {
+  const auto o = std::make_shared<Options>();
+  auto form = root.command("nccl", "what NCCL chooses on a machine, and why");
+  o->machine.add_to(form);
+  o->library.add_to(form);
+  form.group("Output");
+  form.text("--explain", o->explain, "OP:SIZE", "every candidate for one call, with reasons, e.g. all_reduce:4M");
+  form.flag("--json", o->json, "JSON of schema linkcast.nccl/1");
+  form.examples(examples);
+  form.performs([o](Io& io) { return perform(*o, io); });
+}
+
+}  // namespace linkcast::cli

@@ -1,0 +1,68 @@
+// The whole command: which commands there are, and how exceptions become exit states.
+#include "linkcast/cli/run.hpp"
+
+#include <fmt/format.h>
+
+#include <new>
+#include <ostream>
+
+#include "form.hpp"
+#include "linkcast/models/nccl/types.hpp"
+#include "linkcast/sim/diagnostic.hpp"
+
+namespace linkcast::cli {
+namespace {
+
+constexpr const char* examples =
+    "  linkcast topo list\n"
+    "  linkcast collective all_reduce --topology dgx-h100\n"
+    "  linkcast nccl --topology dgx-h100 --explain all_reduce:4M\n"
+    "  linkcast validate tests/data/collectives\n"
+    "\n"
+    "Exit status: 0 done, 1 a check failed, 2 the input was wrong, 3 an internal error.\n"
+    "'linkcast COMMAND --help' explains a command and shows examples.\n";
+
+#ifdef NDEBUG
+constexpr const char* build_kind = "release build";
+#else
+constexpr const char* build_kind = "debug build: slow";
+#endif
+
+int perform(int argc, const char* const* argv, Io& io) {
+  CommandLine line{
+      "Forecasts what a GPU interconnect will do: collectives and training traces over NVLink, NVSwitch and PCIe.",
+      fmt::format("linkcast {} ({}; NCCL up to {})", LINKCAST_VERSION, build_kind, models::nccl::Version{}.str())};
+  auto root = line.root();
+  root.examples(examples);
+  add_collective(root);
+  add_nccl(root);
+  add_validate(root);
+  add_run(root);
+  add_topo(root);
+  return line.perform(argc, argv, io);
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err, std::stop_token stop) {
+  try {
+    Log log{err};
+    Io io{out, log, std::move(stop)};
+    return perform(argc, argv, io);
+  } catch (const UsageError& e) {
+    err << e.what() << '\n';
+    return wrong_input;
+  } catch (const sim::InputError& e) {
+    err << e.what() << '\n';
+    return wrong_input;
+  } catch (const std::bad_alloc&) {
+    err << "error: not enough memory\n";
+    return wrong_input;
+  } catch (const std::exception& e) {
+    err << "internal error: " << e.what()
+        << "\nThis is a mistake in linkcast, not in your input. Please report it with the command line and the files.\n";
+    return internal_error;
+  }
+}
+
+}  // namespace linkcast::cli

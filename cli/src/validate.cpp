@@ -1,0 +1,97 @@
+// `linkcast validate`: predictions against measurements.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "linkcast/calibration/expected_error.hpp"
+#include "linkcast/calibration/report.hpp"
+#include "linkcast/calibration/validate.hpp"
+#include "words.hpp"
+
+namespace linkcast::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string fidelity = "flow", floor = "shipped", system, op, ranks, threads;
+  bool json = false, points = false, expected_errors = false;
+};
+
+int perform(const Options& o, Io& io) {
+  Problems problems;
+  calibration::ValidateOptions options;
+  calibration::Hints hints;
+  if (o.paths.empty()) problems.add("no measurement is named", "give files or folders, e.g. tests/data/collectives");
+  const std::vector<std::string> fidelities{"flow", "chunk"}, floors{"shipped", "known"};
+  if (const auto i = problems.collect([&] { return one_of("--fidelity", o.fidelity, fidelities); }))
+    options.fidelity = static_cast<workloads::Fidelity>(*i);
+  if (const auto i = problems.collect([&] { return one_of("--floor", o.floor, floors); }))
+    options.floor = static_cast<calibration::Floor>(*i);
+  if (!o.threads.empty())
+    options.threads = problems.collect([&] { return whole_number("--threads", o.threads, 1, 1024); }).value_or(0);
+  if (!o.ranks.empty())
+    hints.ranks = problems.collect([&] { return whole_number("--ranks", o.ranks, 1, 1'000'000); });
+  if (!o.op.empty()) {
+    hints.op = models::nccl::op_from(o.op);
+    if (!hints.op) problems.add(fmt::format("--op: unknown collective '{}'", o.op), suggestion(o.op, models::nccl::op_names()));
+  }
+  if (!o.system.empty()) {
+    const auto names = topologies::catalog_names();
+    if (problems.collect([&] { return one_of("--system", o.system, names); })) hints.system = o.system;
+  }
+  problems.finish();
+
+  std::vector<calibration::Series> series;
+  for (const auto& path : o.paths) {
+    problems.collect([&] {
+      auto reading = calibration::read_measurements(path, hints);
+      for (auto& s : reading.series) series.push_back(std::move(s));
+      for (const auto& note : reading.notes) io.log.note(note);
+      return true;
+    });
+  }
+  problems.finish();
+
+  const auto validation = calibration::validate(std::move(series), options);
+  if (o.expected_errors) {
+    io.out << calibration::expected_error_table(validation);
+  } else if (o.json) {
+    io.out << calibration::json_report(validation);
+  } else {
+    io.out << calibration::text_report(validation, {o.points, true});
+  }
+  return done;
+}
+
+constexpr const char* examples =
+    "  linkcast validate tests/data/collectives\n"
+    "      every measurement of a folder: a row per series, per family, and the whole\n"
+    "  linkcast validate all_reduce.log --system dgx-h100 --points\n"
+    "      what nccl-tests printed on your machine, size by size\n"
+    "  linkcast validate tests/data/collectives --floor known --json\n"
+    "      each host's smallest time taken as known; for a program to read\n";
+
+}  // namespace
+
+void add_validate(Form root) {
+  const auto o = std::make_shared<Options>();
+  auto form = root.command("validate", "predictions against measurements");
+  form.words("PATH", o->paths, "files or folders: corpus YAML, nccl-tests output (text, JSON)");
+  form.group("Measurements");
+  form.text("--system", o->system, "NAME", "the machine, where a log does not name it");
+  form.text("--op", o->op, "OP", "the collective, where a log does not name it");
+  form.text("--ranks", o->ranks, "N", "the number of ranks, where a log does not name it");
+  form.group("Simulation");
+  form.text("--floor", o->floor, "F", "launch floor: shipped (the catalog's) or known (the series' smallest time)");
+  form.text("--fidelity", o->fidelity, "F", "flow or chunk (default flow)");
+  form.text("--threads", o->threads, "N", "threads (default: all cores); results do not depend on it");
+  form.group("Output");
+  form.flag("--points", o->points, "a row for every point");
+  form.flag("--json", o->json, "JSON of schema linkcast.validate/1");
+  form.flag("--expected-errors", o->expected_errors,
+            "the table of expected errors that the program ships, as source text");
+  form.examples(examples);
+  form.performs([o](Io& io) { return perform(*o, io); });
+}
+
+}  // namespace linkcast::cli

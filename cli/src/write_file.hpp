@@ -1,0 +1,12 @@
+// Writes a file that an option names.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace linkcast::cli {
+
+/// Throws UsageError, with the system's reason, where the file cannot be written.
+void write_file(std::string_view option, const std::string& path, std::string_view text);
+
+}  // namespace linkcast::cli
