@@ -115,7 +115,8 @@ struct FluidNetwork::Impl {
     }
     // Where the flow's own cap leaves slack on all its resources, nobody else's rate changes: max-min allocations
     // are unique, and a resource with slack is no one's bottleneck.
-    if (dirty_flows.empty() && dirty_resources.empty()) {
+    const bool bounded = flows.cap[f] < unlimited_rate || uses.empty();
+    if (bounded && dirty_flows.empty() && dirty_resources.empty()) {
       set_rate(now, f, flows.cap[f]);
       if (std::ranges::all_of(uses, [&](const FlowUse& u) { return has_slack(u.resource, load[u.resource]); })) return;
       set_rate(now, f, 0);

@@ -163,6 +163,72 @@ inline Made make_random(std::uint64_t seed) {
   return m;
 }
 
+// Ranks on a circle that all do the same: each has a sender for every random distance, which alternates between two
+// distances, and a receiver for each; ports out and in are shared by all senders of a rank. With `odd` one port
+// differs.
+inline Made make_circle(std::uint64_t seed) {
+  using namespace sim;
+  std::mt19937_64 bits{seed};
+  const auto below = [&bits](int n) { return static_cast<int>(bits() % static_cast<std::uint64_t>(n)); };
+  Made m;
+  auto& p = *m.program;
+  const int ranks = 3 + below(6), lanes = 1 + below(3), units = 2 * (1 + below(8)), slots = 1 + below(3);
+  const bool odd = below(3) == 0;
+  for (int k = 0; k < 2; ++k) {
+    p.kinds.push_back({Time::nanoseconds(below(700)), Rate::from_GBps(2 + below(12)), Cause::sm, below(2) == 0});
+  }
+  const Rate out_rate = Rate::from_GBps(3 + below(30)), in_rate = Rate::from_GBps(3 + below(30));
+  const auto id = [](int i) { return static_cast<std::uint32_t>(i); };
+  for (int r = 0; r < ranks; ++r) {
+    const Rate out = odd && r == 1 ? out_rate * 0.7 : out_rate;
+    m.resources.add({"out", out, out * 1.2});
+    m.resources.add({"in", in_rate, in_rate});
+  }
+  for (int lane = 0; lane < lanes; ++lane) {
+    const int distance[2] = {1 + below(ranks - 1), 1 + below(ranks - 1)};
+    const double weight[2] = {(1 + below(6)) / 7.0, (1 + below(6)) / 5.0};
+    const Time latency = Time::nanoseconds(below(1500));
+    const Bytes bytes{1 + below(200'000)};
+    const int first_agent = static_cast<int>(p.agents.size()), first = static_cast<int>(p.connections.size());
+    for (int r = 0; r < ranks; ++r) {
+      for (int way = 0; way < 2; ++way) {
+        const int to = (r + distance[way]) % ranks;
+        p.connections.push_back({AgentId{id(first_agent + 2 * r)},
+                                 AgentId{id(first_agent + 2 * to + 1)},
+                                 slots,
+                                 latency,
+                                 latency,
+                                 {{ResourceId{id(2 * r)}, weight[way]}, {ResourceId{id(2 * to + 1)}, weight[way]}}});
+      }
+    }
+    for (int r = 0; r < ranks; ++r) {
+      const auto sends = [=](int way) { return ConnectionId{id(first + 2 * r + way)}; };
+      const auto receives = [=](int way) {
+        return ConnectionId{id(first + 2 * ((r + 2 * ranks - distance[way]) % ranks) + way)};
+      };
+      p.agents.push_back({units,
+                          id(2 * lane),
+                          [=](std::int64_t i, Unit& u) {
+                            u.kind = 0;
+                            u.bytes = bytes;
+                            u.send.push_back(sends(static_cast<int>(i % 2)));
+                          },
+                          {},
+                          true});
+      p.agents.push_back({units / 2,
+                          id(2 * lane + 1),
+                          [=](std::int64_t i, Unit& u) {
+                            u.kind = 1;
+                            u.bytes = i % 3 == 0 ? Bytes{} : bytes / 2;
+                            u.receive = {receives(0), receives(1)};
+                          },
+                          {{ResourceId{id(2 * r + 1)}, 0.25}},
+                          false});
+    }
+  }
+  return m;
+}
+
 /// The program alone, from time 0.
 inline sim::ReplayResult run(const sim::ResourceTable& resources, std::shared_ptr<const sim::ChunkProgram> program,
                              bool fold = true) {

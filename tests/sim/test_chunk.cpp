@@ -203,6 +203,13 @@ TEST_CASE("random programs: folding changes no time, bytes or account", "[sim][f
   check_folding_changes_nothing(make_random(seed));
 }
 
+TEST_CASE("circles of ranks that alternate between peers: folding changes nothing", "[sim][fold][property]") {
+  const auto seed = static_cast<std::uint64_t>(GENERATE(range(0, 200)));
+  CAPTURE(seed);
+  const auto made = make_circle(seed);
+  check_folding_changes_nothing(made);
+}
+
 TEST_CASE("two replays are identical", "[sim][chunk]") {
   const auto program = make_random(7);
   const auto once = run(program.resources, program.program, false);
