@@ -13,6 +13,15 @@ namespace nccl_test {
 using namespace linkcast::models::nccl;
 namespace sim = linkcast::sim;
 
+/// Catch2 2 and 3 name this matcher differently.
+inline auto holds(const std::string& text) {
+#if __has_include(<catch2/catch_all.hpp>)
+  return Catch::Matchers::ContainsSubstring(text);
+#else
+  return Catch::Matchers::Contains(text);
+#endif
+}
+
 inline std::string data_file(const std::string& name) {
   const std::string path = std::string{LINKCAST_SOURCE_DIR} + "/tests/data/oracle/" + name;
   std::ifstream in{path};

@@ -205,6 +205,12 @@ void Communicator::Impl::count_channels() {
   n = static_cast<int>(std::min<long long>(n, limit));
   n = static_cast<int>(std::max<long long>(n, least));
   counts.comm = std::max(1, n);
+  // From 2.22 to 2.27 there were never fewer channels than NVLS uses.
+  if (nvls_usable && since(22) && !since(28)) {
+    const bool blackwell = since(25) && topo->cc_min() >= 100;
+    const int nvls_channels = !blackwell ? 16 : config.nodes == 1 && since(27) ? 24 : 32;
+    counts.comm = std::max(counts.comm, static_cast<int>(std::min<long long>(env("NCCL_NVLS_NCHANNELS", nvls_channels), most)));
+  }
 }
 
 float Communicator::Impl::min_net_bw() const {

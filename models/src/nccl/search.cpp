@@ -15,7 +15,10 @@ constexpr int same_channel_steps = 1 << 8;
 std::vector<float> ladder(int cc, bool inter, const Version& v) {
   const auto since = [&](int minor, int patch = 0) { return v >= Version{2, minor, patch}; };
   std::vector<float> speeds;
-  const auto add = [&](std::initializer_list<float> more) { speeds.insert(speeds.end(), more); };
+  speeds.reserve(24);
+  const auto add = [&](std::initializer_list<float> more) {
+    for (const float s : more) speeds.push_back(s);
+  };
   const std::initializer_list<float> slow_nets{2.4F, 1.2F, .24F, .12F};
   if (cc >= 100 && since(25)) {
     if (!inter) {
