@@ -70,6 +70,25 @@ TEST_CASE("loops repeat their body, also inside each other") {
   CHECK(r.tasks == 8 * 3 * 3);
 }
 
+TEST_CASE("a rank of long operations does not hold back one of many short ones") {
+  // More tasks than the replay looks at at once. Rank 1 has done its 200,000 * 1 us after 200 ms, whatever rank 0, with
+  // 200,000 * 2.5 us = 500 ms, still has to do; its collective with rank 2 follows at once.
+  const auto r = run(R"(
+topology: dgx-h100
+ranks: 3
+launch_floor: 0 us
+workload:
+  communicators: {pair: 1-2}
+  programs:
+    - {ranks: 0, do: [{repeat: 200000, do: [{compute: 2500 ns}]}]}
+    - {ranks: 1, do: [{repeat: 200000, do: [{compute: 1 us}]}, {all_reduce: 1 MiB, on: pair}]}
+    - {ranks: 2, do: [{all_reduce: 1 MiB, on: pair}]}
+)");
+  CHECK(r.end == 500'000_us);
+  REQUIRE(r.collectives.size() == 1);
+  CHECK(r.collectives[0].start == 200'000_us);
+}
+
 TEST_CASE("a name in a loop means this round's operation, and after the loop the last one's") {
   // Each round: 10 us on main, then 4 us on side beside the next round: 3 * 10 + 4 = 34, then 6 more.
   const auto r = run_program(

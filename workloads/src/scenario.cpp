@@ -106,7 +106,9 @@ class Source final : public sim::TaskSource {
  public:
   Source(const trace::Scenario& scenario, TraceReader& reader, trace::HostKind host, Calls& calls,
          trace::RankClock& clock)
-      : scenario_{scenario}, calls_{calls}, clock_{clock}, issuer_{scenario.trace, reader, host, problems_} {}
+      : scenario_{scenario}, calls_{calls}, clock_{clock}, issuer_{scenario.trace, reader, host, problems_} {
+    issuer_.follow(&clock.in_flight());
+  }
 
   std::optional<sim::Task> next() override {
     IssuedTask issued;

@@ -16,10 +16,12 @@ constexpr std::int32_t lanes_per_rank = 64;
 
 RankClock::RankClock(const Trace& trace, const ScenarioOptions& options) : trace_{trace}, options_{options} {
   ranks_.resize(static_cast<std::size_t>(trace.ranks));
+  in_flight_.resize(ranks_.size());
 }
 
 void RankClock::expect(IssuedTask task, std::string_view algorithm, std::string_view protocol) {
   const auto id = static_cast<std::uint64_t>(task.id);
+  if (task.rank >= 0) ++in_flight_[static_cast<std::size_t>(task.rank)];
   expected_.emplace(id, Expected{std::move(task), algorithm, protocol});
 }
 
@@ -72,6 +74,7 @@ void RankClock::task_ended(const sim::Task& task, Time started, Time ended, cons
   const auto node = expected_.extract(found);
   const auto& e = node.mapped();
   const auto& t = e.task;
+  if (t.rank >= 0) --in_flight_[static_cast<std::size_t>(t.rank)];
   switch (t.kind) {
     case Kind::compute:
       change(t, &Rank::computes, -1, ended);

@@ -24,6 +24,9 @@ class RankClock final : public sim::Observer {
   void task_started(const sim::Task& task, sim::Time now) override;
   void task_ended(const sim::Task& task, sim::Time started, sim::Time ended, const sim::Account& account) override;
 
+  /// Tasks of each rank that are expected and have not ended.
+  const std::vector<int>& in_flight() const { return in_flight_; }
+
   /// Fills what was seen into the result; its `end` must be set. Times of each rank add up to it.
   void report(ScenarioResult& result) const;
 
@@ -53,6 +56,7 @@ class RankClock final : public sim::Observer {
   const Trace& trace_;
   const ScenarioOptions& options_;
   std::vector<Rank> ranks_;
+  std::vector<int> in_flight_;
   std::unordered_map<std::uint64_t, Expected> expected_;
   std::vector<CollectiveResult> collectives_;
   std::int64_t collective_count_ = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "scenario_issue.hpp"
@@ -103,7 +104,8 @@ bool Issuer::explain_missing() {
 void Issuer::explain_circle() {
   std::vector<NodePtr> path;
   NodePtr at = waiting_.begin()->second;
-  while (at != nullptr && std::ranges::find(path, at) == path.end()) {
+  std::set<const Node*> seen;
+  while (at != nullptr && seen.insert(at.get()).second) {
     path.push_back(at);
     NodePtr next;
     for (const auto& b : at->before) {
@@ -119,6 +121,7 @@ void Issuer::explain_circle() {
 
   // Going round the circle, each rank in it comes to one meeting only after another.
   std::string circle;
+  int said = 0;
   const Place* place = nullptr;
   for (std::size_t i = 0; i < path.size(); ++i) {
     const auto& arrival = *path[i];
@@ -132,10 +135,14 @@ void Issuer::explain_circle() {
                                  ? &before.meeting->first()
                                  : calls[static_cast<std::size_t>(member->second)].get();
       if (there == nullptr) there = &before.meeting->first();
+      if (place == nullptr || arrival.task.op->place.line < place->line) place = &arrival.task.op->place;
+      if (++said > 4) {
+        if (said == 5) circle += ", …";
+        break;
+      }
       if (!circle.empty()) circle += ", ";
       circle += fmt::format("rank {} comes to {} only after {}", arrival.task.rank, describe(*arrival.task.op),
                             describe(*there));
-      if (place == nullptr || arrival.task.op->place.line < place->line) place = &arrival.task.op->place;
       break;
     }
   }

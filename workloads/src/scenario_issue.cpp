@@ -11,6 +11,7 @@ namespace linkcast::workloads::trace {
 
 namespace {
 constexpr std::int64_t most_held = 1 << 16;  // operations of one rank that may wait before it is read no further
+constexpr int most_ahead = 64;               // tasks in flight that one rank may have more than another
 }
 
 const TraceOp& Meeting::first() const {
@@ -38,6 +39,13 @@ bool Issuer::next(IssuedTask& out) {
   while (out_.empty()) {
     if (finished_) return false;
     bool read = false;
+    if (in_flight_ != nullptr && !in_flight_->empty()) {
+      const int few = std::ranges::min(*in_flight_) + most_ahead;
+      for (int r = 0; r < trace_.ranks; ++r) {
+        if ((*in_flight_)[static_cast<std::size_t>(r)] <= few) read = fetch(r) || read;
+      }
+      if (read) continue;
+    }
     for (int r = 0; r < trace_.ranks; ++r) read = fetch(r) || read;
     if (read || !out_.empty()) continue;
     finished_ = true;

@@ -58,6 +58,9 @@ class Issuer {
   Issuer(const Issuer&) = delete;
   Issuer& operator=(const Issuer&) = delete;
 
+  /// Tasks of each rank that were handed out and are not done: ranks that have the fewest are read first, so that in
+  /// the replay's window of tasks a slow rank leaves room for the others. Null: in turn.
+  void follow(const std::vector<int>* in_flight) { in_flight_ = in_flight; }
   /// False at the end, and where nothing more can run: then `problems` says why.
   bool next(IssuedTask& out);
   /// Operations read so far.
@@ -119,6 +122,7 @@ class Issuer {
   NodePtr shared_host_;
   std::vector<std::unordered_map<int, int>> member_;  // by communicator: rank -> member
   std::map<std::uint64_t, NodePtr> waiting_;          // by the order of their making
+  const std::vector<int>* in_flight_ = nullptr;
   std::deque<IssuedTask> out_;
   std::uint64_t made_ = 0;
   std::uint64_t issued_ = 0;

@@ -69,10 +69,13 @@ int find_communicator(const OpContext& c, const Value& v) {
 void check_members(const OpContext& c, const Value& at, int communicator, std::string_view what) {
   const auto& comm = c.communicators[static_cast<std::size_t>(communicator)];
   std::vector<int> strangers;
+  if (comm.ranks.empty()) return;
+  std::vector<bool> member(static_cast<std::size_t>(std::ranges::max(comm.ranks)) + 1);
+  for (const int r : comm.ranks) member[static_cast<std::size_t>(r)] = true;
   for (const int r : c.ranks) {
-    if (std::ranges::find(comm.ranks, r) == comm.ranks.end()) strangers.push_back(r);
+    if (static_cast<std::size_t>(r) >= member.size() || !member[static_cast<std::size_t>(r)]) strangers.push_back(r);
   }
-  if (strangers.empty() || comm.ranks.empty()) return;
+  if (strangers.empty()) return;
   c.problems.add(at,
                  fmt::format("{} {} not in the communicator '{}' of this {}", list_ranks(strangers),
                              strangers.size() == 1 ? "is" : "are", comm.name, what),
@@ -195,7 +198,7 @@ std::vector<TraceCommunicator> read_communicators(Problems& problems, const Valu
       problems.add(ranks, fmt::format("the communicator '{}' has one rank", key.text),
                    "a collective needs two: leave it out");
     }
-    if (problems.count() != before) c.ranks.clear();  // known by name; its members are not checked any more
+    if (problems.count() != before || count < 0) c.ranks.clear();  // known by name; its members are not checked any more
     out.push_back(std::move(c));
   }
   return out;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <utility>
 
 #include "trace_ops.hpp"
 #include "trace_read.hpp"
@@ -27,7 +27,10 @@ class NameCheck {
   NameCheck(Problems& problems, const std::vector<Step>& steps) : problems_{problems} { flatten(steps, ops_); }
 
   void run() {
+    std::map<std::string, std::size_t> streams;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
+      const auto [last, new_stream] = streams.try_emplace(ops_[i]->stream, i);
+      before_.push_back(new_stream ? static_cast<std::size_t>(-1) : std::exchange(last->second, i));
       if (ops_[i]->name.empty()) continue;
       const auto [first, fresh] = by_name_.try_emplace(ops_[i]->name, i);
       if (!fresh) {
@@ -36,7 +39,7 @@ class NameCheck {
       }
       names_.push_back(ops_[i]->name);
     }
-    for (std::size_t i = 0; i < ops_.size(); ++i) {
+    for (std::size_t i = 0; i < ops_.size() && !problems_.full(); ++i) {
       for (const auto& name : ops_[i]->after) check(i, name);
     }
   }
@@ -50,11 +53,16 @@ class NameCheck {
       return;
     }
     if (found->second < i) return;
-    std::vector<std::size_t> path{i};
-    std::set<std::size_t> visited;
-    if (reaches(found->second, i, path, visited)) {
+    const auto path = way(found->second, i);
+    if (!path.empty()) {
       std::string circle = called(i);
-      for (std::size_t k = 1; k < path.size(); ++k) circle += " after " + called(path[k]);
+      for (std::size_t k = 0; k < path.size(); ++k) {
+        if (k >= 4 && k + 1 < path.size()) {
+          circle += " after …";
+          k = path.size() - 1;
+        }
+        circle += " after " + called(path[k]);
+      }
       problems_.add(ops_[i]->after_place, "cyclic dependency: " + circle, "one of them must not wait for the other");
     } else {
       problems_.add(ops_[i]->after_place,
@@ -64,23 +72,31 @@ class NameCheck {
     }
   }
 
-  /// From `at` along what it waits for to `goal`: by name and, in its stream, the one before.
-  bool reaches(std::size_t at, std::size_t goal, std::vector<std::size_t>& path, std::set<std::size_t>& visited) const {
-    path.push_back(at);
-    if (at == goal) return true;
-    if (visited.insert(at).second) {
-      for (const auto& name : ops_[at]->after) {
-        const auto next = by_name_.find(name);
-        if (next != by_name_.end() && reaches(next->second, goal, path, visited)) return true;
+  /// The shortest way from `from` to `goal`, both included, along what operations wait for: names and, in their
+  /// stream, the one before. Empty: there is none.
+  std::vector<std::size_t> way(std::size_t from, std::size_t goal) const {
+    constexpr auto unseen = static_cast<std::size_t>(-1);
+    std::vector<std::size_t> came(ops_.size(), unseen), queue{from};
+    came[from] = from;
+    for (std::size_t k = 0; k < queue.size() && came[goal] == unseen; ++k) {
+      const auto see = [&](std::size_t next) {
+        if (next == unseen || came[next] != unseen) return;
+        came[next] = queue[k];
+        queue.push_back(next);
+      };
+      for (const auto& name : ops_[queue[k]]->after) {
+        if (const auto next = by_name_.find(name); next != by_name_.end()) see(next->second);
       }
-      for (std::size_t k = at; k-- > 0;) {
-        if (ops_[k]->stream != ops_[at]->stream) continue;
-        if (reaches(k, goal, path, visited)) return true;
-        break;
-      }
+      see(before_[queue[k]]);
     }
-    path.pop_back();
-    return false;
+    std::vector<std::size_t> path;
+    if (came[goal] == unseen) return path;
+    for (auto at = goal; ; at = came[at]) {
+      path.push_back(at);
+      if (at == from) break;
+    }
+    std::ranges::reverse(path);
+    return path;
   }
 
   std::string called(std::size_t i) const {
@@ -89,6 +105,7 @@ class NameCheck {
 
   Problems& problems_;
   Ops ops_;
+  std::vector<std::size_t> before_;  // in the same stream
   std::map<std::string, std::size_t> by_name_;
   std::vector<std::string> names_;
 };
