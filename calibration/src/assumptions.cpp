@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <string>
 #include <string_view>
 
 #include "linkcast/calibration/validate.hpp"
+#include "linkcast/topologies/describe.hpp"
 
 namespace linkcast::calibration {
 namespace {
@@ -25,32 +27,88 @@ bool says_any(const std::string& text, std::initializer_list<std::string_view> p
                      [&](std::string_view p) { return text.find(p) != std::string::npos; });
 }
 
-/// Whether GPUs of a PCIe machine reach each other directly: drivers and chipsets decide, so only the run can say.
-void assume_p2p(const Series& series, Assumptions& out) {
+/// The parameters that the catalog offers for a system, by name.
+std::map<std::string, topologies::CatalogLine::Parameter> parameters_of(const std::string& system) {
+  static const auto catalog = topologies::list_catalog();
+  std::map<std::string, topologies::CatalogLine::Parameter> out;
+  for (const auto& line : catalog) {
+    const bool is_it =
+        line.name == system || std::find(line.aliases.begin(), line.aliases.end(), system) != line.aliases.end();
+    if (!is_it) continue;
+    for (const auto& parameter : line.parameters) out[parameter.name] = parameter;
+  }
+  return out;
+}
+
+/// Sets a parameter where the system has it and offers the value; says whether it did.
+bool set_if_offered(const std::string& name, const std::string& value, const Series& series, Assumptions& out) {
+  const auto parameters = parameters_of(*series.system);
+  const auto found = parameters.find(name);
+  if (found == parameters.end()) return false;
+  const auto& choices = found->second.choices;
+  if (!choices.empty() && std::find(choices.begin(), choices.end(), value) == choices.end()) return false;
+  out.load.params[name] = value;
+  return true;
+}
+
+/// PCIe machines differ from box to box: how many GPUs, whether they reach each other directly (driver and chipset
+/// decide), and what two of them share on the way. Only the run can say; where it does not, the catalog's default
+/// holds.
+void assume_pcie(const Series& series, Assumptions& out) {
   if (series.system->rfind("pcie-", 0) != 0) return;
   const auto words = lower(series.machine_notes + "\n" + series.cause + "\n" + series.notes);
+
+  set_if_offered("gpus", std::to_string(series.ranks), series, out);
+
   const auto disabled = series.env.find("NCCL_P2P_DISABLE");
   const bool off = (disabled != series.env.end() && disabled->second != "0") ||
                    says_any(words, {"no p2p", "p2p ns", "no peer-to-peer", "no gpu peer-to-peer", "p2p disabled",
                                     "p2p switched off", "peer-to-peer not available", "p2p is not available"});
   const bool on = !off && says_any(words, {"p2p over", "p2p/ipc", "uses p2p", "peer-to-peer over"});
-  if (off) {
-    out.load.params["p2p"] = "false";
+  if (off && set_if_offered("p2p", "false", series, out)) {
     out.sentences.push_back("no peer-to-peer between its GPUs: copies go through host memory");
-  } else if (on) {
-    out.load.params["p2p"] = "true";
+  } else if (on && set_if_offered("p2p", "true", series, out)) {
     out.sentences.push_back("peer-to-peer between its GPUs works over PCIe");
   } else {
     out.sentences.push_back("peer-to-peer over PCIe as the catalog has it for this machine");
   }
+
+  // nvidia-smi's and NCCL's names of the path between two GPUs, then what people write instead. A source that
+  // compares itself with another path names its own first, as "path type".
+  std::string placement;
+  if (says_any(words, {"path type phb"}))
+    placement = "host-bridge";
+  else if (says_any(words, {"path type sys"}))
+    placement = "socket";
+  else if (says_any(words, {"path type pix", "(pix)", "same switch", "one pcie switch"}))
+    placement = "switch";
+  else if (says_any(words, {"own root port", "one socket", "(phb)"}))
+    placement = "host-bridge";
+  else if (says_any(words, {"different sockets", "across sockets", "different root complexes"}))
+    placement = "socket";
+  else if (says_any(words, {"behind pcie switches"}))
+    placement = "switch";
+  if (!placement.empty() && set_if_offered("placement", placement, series, out)) {
+    out.sentences.push_back(fmt::format("placement of its GPUs: {}", placement));
+  }
+
+  if (says_any(words, {"nvlink bridge", "nvlink2 bridge", "nvlink3 bridge"}) &&
+      !says_any(words, {"no nvlink bridge", "without nvlink bridge"}) &&
+      set_if_offered("bridge", "true", series, out)) {
+    out.sentences.push_back("an NVLink bridge joins its GPUs");
+  }
 }
 
+/// nccl-tests as it is built without MPI drives all GPUs of a machine from one process, and 19 of the 24 committed
+/// series within a node that say how they were launched did so. Across nodes there is a process for each GPU.
 void assume_launch(const Series& series, Assumptions& out) {
-  out.communicator.launch = series.launch.value_or(models::LaunchMode::multi_process);
+  const auto usual = series.nodes == 1 ? models::LaunchMode::single_process : models::LaunchMode::multi_process;
+  out.communicator.launch = series.launch.value_or(usual);
   if (series.cuda_graph) {
     out.communicator.launch = models::LaunchMode::graph;
   } else if (!series.launch) {
-    out.sentences.push_back("launch mode not stated: one process for each GPU");
+    out.sentences.push_back(series.nodes == 1 ? "launch mode not stated: one process for all GPUs"
+                                              : "launch mode not stated: one process for each GPU");
   }
 }
 
@@ -77,7 +135,7 @@ Assumptions assumptions(const Series& series) {
   }
   assume_launch(series, out);
   take_environment(series, out);
-  if (series.system) assume_p2p(series, out);
+  if (series.system) assume_pcie(series, out);
   if (series.time_derived_from_busbw) {
     out.sentences.push_back("times are derived from a rounded bus bandwidth: up to 10 % off below 1 MiB");
   }

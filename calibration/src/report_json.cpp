@@ -68,10 +68,13 @@ std::string json_report(const Validation& v) {
   json overall = {{"series", v.counted_series}};
   overall.update(summary(v.all));
   overall["by_size"] = by_size(v.below_1M, v.from_1M_to_64M, v.from_64M);
-  overall["median_of_series"] = {{"all", v.median_of_series},
-                                 {"below_1MiB", v.median_of_series_below_1M},
-                                 {"1MiB_to_64MiB", v.median_of_series_1M_to_64M},
-                                 {"from_64MiB", v.median_of_series_from_64M}};
+  const auto of_series = [](const ErrorSummary& e, double median) {
+    return e.points > 0 ? json(median) : json(nullptr);
+  };
+  overall["median_of_series"] = {{"all", of_series(v.all, v.median_of_series)},
+                                 {"below_1MiB", of_series(v.below_1M, v.median_of_series_below_1M)},
+                                 {"1MiB_to_64MiB", of_series(v.from_1M_to_64M, v.median_of_series_1M_to_64M)},
+                                 {"from_64MiB", of_series(v.from_64M, v.median_of_series_from_64M)}};
   out["overall"] = std::move(overall);
   // A file name may hold bytes that are no UTF-8; they are replaced rather than refused.
   return out.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
