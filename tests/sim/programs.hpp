@@ -1,6 +1,8 @@
 // Chunk programs for tests: rings, trees and random ones, and the check that folding changes nothing.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <random>
 #include <string>
@@ -37,7 +39,7 @@ inline Made make_ring(const RingShape& s) {
   Made m;
   for (int i = 0; i < s.ranks; ++i) {
     const Rate rate = i == s.slow_link ? s.rate * 0.6 : s.rate;
-    m.resources.add({"out" + std::to_string(i), rate, rate * 1.1});
+    m.resources.add({fmt::format("out{}", i), rate, rate * 1.1});
   }
   auto& p = *m.program;
   p.kinds = {{.overhead = s.overhead, .cap = s.cap, .cut_through = s.cut_through}};

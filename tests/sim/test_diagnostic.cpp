@@ -1,5 +1,6 @@
 // Diagnostics as a user sees them, and the guess at what was meant.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -11,35 +12,45 @@ using namespace linkcast::sim;
 using namespace linkcast::sim::literals;
 
 namespace {
-const std::string yaml = "links:\n  - kind: nvlink\n    rate: 450\n    latancy: 300 ns\n";
+Diagnostic at(std::string file, int line, int column, int length, std::string problem, std::string help = {}) {
+  Diagnostic d;
+  d.at.file = std::move(file);
+  d.at.line = line;
+  d.at.column = column;
+  d.at.length = length;
+  d.problem = std::move(problem);
+  d.help = std::move(help);
+  return d;
 }
+const std::string yaml = "links:\n  - kind: nvlink\n    rate: 450\n    latancy: 300 ns\n";
+}  // namespace
 
 TEST_CASE("a diagnostic quotes its line and points at the token", "[sim][diagnostic]") {
-  CHECK(render({{"dgx.yaml", 4, 5, 7}, "unknown key 'latancy'", "did you mean 'latency'?"}, yaml) ==
+  CHECK(render(at("dgx.yaml", 4, 5, 7, "unknown key 'latancy'", "did you mean 'latency'?"), yaml) ==
         "dgx.yaml:4:5: error: unknown key 'latancy'\n"
         "  4 |     latancy: 300 ns\n"
         "    |     ^^^^^^^  did you mean 'latency'?");
 }
 
 TEST_CASE("without a text, a line or a file there is less to show, and nothing to crash on", "[sim][diagnostic]") {
-  CHECK(render({{"a.yaml", 3, 11, 3}, "no unit", "write 450 GB/s"}, "") ==
+  CHECK(render(at("a.yaml", 3, 11, 3, "no unit", "write 450 GB/s"), "") ==
         "a.yaml:3:11: error: no unit\n  help: write 450 GB/s");
-  CHECK(render({{"a.yaml", 0, 0, 1}, "is a directory", ""}, "") == "a.yaml: error: is a directory");
-  CHECK(render({{}, "no such operation 'allreduse'", ""}, "") == "error: no such operation 'allreduse'");
-  CHECK(render({{"a.yaml", 99, 1, 1}, "ends too early", ""}, yaml) == "a.yaml:99:1: error: ends too early");
-  CHECK(render({{"a.yaml", 1, 500, 9}, "far out", ""}, yaml) == "a.yaml:1:500: error: far out");
+  CHECK(render(at("a.yaml", 0, 0, 1, "is a directory"), "") == "a.yaml: error: is a directory");
+  CHECK(render(at("", 0, 0, 1, "no such operation 'allreduse'"), "") == "error: no such operation 'allreduse'");
+  CHECK(render(at("a.yaml", 99, 1, 1, "ends too early"), yaml) == "a.yaml:99:1: error: ends too early");
+  CHECK(render(at("a.yaml", 1, 500, 9, "far out"), yaml) == "a.yaml:1:500: error: far out");
 }
 
 TEST_CASE("the caret stands right behind tabs, wide lines and at the end of a line", "[sim][diagnostic]") {
-  CHECK(render({{"t", 1, 2, 1}, "p", ""}, "\tx: 1\r\n") == "t:1:2: error: p\n  1 | \tx: 1\n    | \t^");
+  CHECK(render(at("t", 1, 2, 1, "p"), "\tx: 1\r\n") == "t:1:2: error: p\n  1 | \tx: 1\n    | \t^");
   // "µ" has two bytes and one column of print: columns count bytes, the caret is set by characters.
-  CHECK(render({{"t", 1, 7, 1}, "p", ""}, "a: 1\xC2\xB5s") == "t:1:7: error: p\n  1 | a: 1\xC2\xB5s\n    |      ^");
-  CHECK(render({{"t", 1, 3, 5}, "p", "h"}, "a:") == "t:1:3: error: p\n  1 | a:\n    |   ^  h");
-  CHECK(render({{"t", 1, 1, 1}, "p", ""}, std::string(100'000, 'x')).size() < 100);
+  CHECK(render(at("t", 1, 7, 1, "p"), "a: 1\xC2\xB5s") == "t:1:7: error: p\n  1 | a: 1\xC2\xB5s\n    |      ^");
+  CHECK(render(at("t", 1, 3, 5, "p", "h"), "a:") == "t:1:3: error: p\n  1 | a:\n    |   ^  h");
+  CHECK(render(at("t", 1, 1, 1, "p"), std::string(100'000, 'x')).size() < 100);
 }
 
 TEST_CASE("all problems of a file come at once, by position", "[sim][diagnostic]") {
-  const InputError e{{{{"f", 4, 5, 7}, "second", ""}, {{"f", 3, 11, 3}, "first", ""}}, yaml};
+  const InputError e{{at("f", 4, 5, 7, "second"), at("f", 3, 11, 3, "first")}, yaml};
   CHECK(e.diagnostics()[0].problem == "first");
   CHECK(std::string{e.what()} ==
         "f:3:11: error: first\n  3 |     rate: 450\n    |           ^^^\n"

@@ -1,4 +1,6 @@
 // The fluid network against hand-derived shares and against an independent brute-force solver.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -15,7 +17,7 @@ namespace {
 
 ResourceTable table(std::vector<Rate> capacities) {
   ResourceTable t;
-  for (std::size_t i = 0; i < capacities.size(); ++i) t.add({"r" + std::to_string(i), capacities[i], capacities[i]});
+  for (std::size_t i = 0; i < capacities.size(); ++i) t.add({fmt::format("r{}", i), capacities[i], capacities[i]});
   return t;
 }
 
