@@ -88,13 +88,16 @@ class Refinement {
 
   void split(std::size_t begin, std::size_t end, std::vector<std::uint32_t>& recoloured) {
     const auto colour = signed_[begin].colour;
-    std::size_t largest = class_size_[colour] - (end - begin), keeper = end;  // at first: those that are not dirty
+    // The old colour stays with those that are not dirty: none of the others is like them. Only where all of the
+    // class are dirty does it stay with the largest group.
+    const bool all_dirty = class_size_[colour] == end - begin;
+    std::size_t largest = 0, keeper = end;
     const auto group_end = [&](std::size_t i) {
       std::size_t j = i;
       while (j < end && signed_[j].signature == signed_[i].signature) ++j;
       return j;
     };
-    for (std::size_t i = begin; i < end; i = group_end(i)) {
+    for (std::size_t i = begin; all_dirty && i < end; i = group_end(i)) {
       if (group_end(i) - i > largest) largest = group_end(i) - i, keeper = i;
     }
     for (std::size_t i = begin, j = i; i < end; i = j) {
