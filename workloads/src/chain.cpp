@@ -127,7 +127,10 @@ Schedule build_chain(const Context& c, const models::nccl::Call& call, const mod
     flow.bytes = sum;
     flow.usages = usages[i];
     flow.cap = caps[i];
-    flow.fixed.add(sim::Cause::latency, hops[i] + (stages + pieces.count) * costs.protocol.overhead);
+    // The last rank only takes out: where that is quicker than the wire, its own overhead hides behind it.
+    const Time overhead = costs.protocol.overhead;
+    const bool hidden = overhead + transfer_time(pieces.last, costs.protocol.local) <= transfer_time(pieces.last, costs.protocol.send);
+    flow.fixed.add(sim::Cause::latency, hops[i] + (stages + pieces.count - (hidden ? 1 : 0)) * overhead);
     s.flows.push_back(std::move(flow));
     ++i;
   }

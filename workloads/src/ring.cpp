@@ -136,7 +136,9 @@ Time channel_time(const std::vector<Loops>& loops, int sends, const Costs& costs
       const Time send = p.overhead + move;
       const Time step = std::max(l.slices * send, send + hop);
       const Time local = p.overhead + take;
-      loop = (sends - 1) * step + hop + std::max(l.slices * send + local, send + l.slices * local);
+      // The last step waits for the own sends, then takes slice by slice what has arrived.
+      const Time first = std::max(l.slices * send, send + hop);
+      loop = (sends - 1) * step + std::max(first + l.slices * local, l.slices * send + hop + local);
     }
     total += l.count * loop;
   }
@@ -187,9 +189,10 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
     for (std::size_t i = 0; i < g.order.size(); ++i) {
       const auto& lane = c.lanes.between(g.order[i], g.order[(i + 1) % g.order.size()]);
       add_usages(u, lane.usages, costs.wire);
-      hop = std::max(hop, costs.protocol.hop + lane.latency);
+      hop += costs.protocol.hop + lane.latency;
     }
-    hops.push_back(hop);
+    // A message visits the edges in turn: what counts over many steps is their mean.
+    hops.push_back(hop / static_cast<std::int64_t>(g.order.size()));
     caps.push_back(costs.protocol.send * (static_cast<double>(g.sum.count()) / static_cast<double>(g.largest.count())));
   }
   const auto rates = rates_together(c.resources, usages, caps);

@@ -24,8 +24,6 @@ using sim::Time;
 using trace::IssuedTask;
 using Kind = IssuedTask::Kind;
 
-// Loops may repeat a few operations a billion times: what is wrong after so many is found while it runs.
-constexpr std::int64_t checked_operations = 2'000'000;
 constexpr std::size_t most_prepared = 4'096;  // different calls that are kept as tasks
 
 /// The communicators of a trace and their calls as tasks, each made once.
@@ -156,25 +154,30 @@ class Source final : public sim::TaskSource {
   trace::Issuer issuer_;
 };
 
-void check(const trace::Scenario& scenario, trace::HostKind host, Calls& calls) {
+void check(const trace::Scenario& scenario, trace::HostKind host, Calls& calls, std::int64_t operations) {
   trace::Problems problems;
   {
     const auto reader = scenario.trace.open();
     trace::Issuer issuer{scenario.trace, *reader, host, problems};
     IssuedTask task;
-    while (issuer.operations() < checked_operations && !problems.full() && issuer.next(task)) {
+    while (issuer.operations() < operations && !problems.full() && issuer.next(task)) {
       if (task.kind == Kind::collective) calls.prepare(task.meeting->communicator, *task.op, problems);
     }
   }
   problems.throw_if_any();
 }
 
+trace::HostKind host_of(const trace::Scenario& scenario, const Calls& calls) {
+  if (calls.launch(0) == Time{}) return trace::HostKind::none;
+  return scenario.options.launch == models::LaunchMode::single_process ? trace::HostKind::shared
+                                                                       : trace::HostKind::per_rank;
+}
+
 ScenarioResult run(const trace::Source& file, const ScenarioOptions& options) {
   const auto scenario = trace::read_scenario(file, options.set);
   Calls calls{scenario, options.fold};
-  auto host = scenario.options.launch == models::LaunchMode::single_process ? trace::HostKind::shared : trace::HostKind::per_rank;
-  if (calls.launch(0) == Time{}) host = trace::HostKind::none;
-  check(scenario, host, calls);
+  const auto host = host_of(scenario, calls);
+  check(scenario, host, calls, options.checked_operations);
 
   trace::RankClock clock{scenario.trace, options};
   const auto reader = scenario.trace.open();
@@ -212,6 +215,12 @@ ScenarioResult run_scenario(const std::string& path, const ScenarioOptions& opti
 
 ScenarioResult run_scenario_text(std::string text, const std::string& where, const ScenarioOptions& options) {
   return run(std::make_shared<const SourceText>(SourceText{where, std::move(text)}), options);
+}
+
+void check_scenario_text(std::string text, const std::string& where, const ScenarioOptions& options) {
+  const auto scenario = trace::read_scenario(std::make_shared<const SourceText>(SourceText{where, std::move(text)}), options.set);
+  Calls calls{scenario, options.fold};
+  check(scenario, host_of(scenario, calls), calls, options.checked_operations);
 }
 
 }  // namespace linkcast::workloads

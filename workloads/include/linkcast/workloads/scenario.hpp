@@ -21,6 +21,7 @@ struct ScenarioOptions {
   sim::Timeline* timeline = nullptr;         // gets a lane for each stream of each rank; not owned
   bool fold = true;
   std::size_t kept_collectives = 10'000;     // of ScenarioResult::collectives; totals count all
+  std::int64_t checked_operations = 2'000'000;  // whose calls are matched before anything runs; loops may repeat for ever
 };
 
 /// Where one rank's time went: compute + exposed + wait + launch + idle == ScenarioResult::end, to the picosecond.
@@ -77,5 +78,8 @@ struct ScenarioResult {
 ScenarioResult run_scenario(const std::string& path, const ScenarioOptions& options = {});
 /// The same for a text. `where` names it in messages; files that it names are relative to the folder of `where`.
 ScenarioResult run_scenario_text(std::string text, const std::string& where, const ScenarioOptions& options = {});
+
+/// Reads and checks only; nothing is simulated. Throws as run_scenario_text does.
+void check_scenario_text(std::string text, const std::string& where, const ScenarioOptions& options = {});
 
 }  // namespace linkcast::workloads
