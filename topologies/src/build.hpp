@@ -22,7 +22,8 @@ struct NodeBuild {
   std::vector<DeviceId> gpus, cpus, memories, nics, nvswitches, pcie_switches;
   const GpuPart* gpu_part = nullptr;
   const NicPart* nic_part = nullptr;
-  std::vector<int> gpu_trees, nic_trees;  // how many PCIe trees name it
+  std::vector<int> gpu_trees, nic_trees;       // how many PCIe trees name it
+  bool gpus_known = false, nics_known = true;  // false: their count could not be read, so indices are not checked
 
   DeviceId add(DeviceKind kind, int index, const std::string& model, int numa);
   /// `width` links of that part in parallel.

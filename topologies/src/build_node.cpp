@@ -126,6 +126,7 @@ void read_gpus(NodeBuild& b, MapReader& node) {
   MapReader r{b.context, *v, "'gpus'"};
   const auto model = r.word("model", true);
   const auto count = static_cast<int>(r.integer("count", 1, max_gpus, true).value_or(0));
+  b.gpus_known = count > 0;
   r.done();
   b.gpu_part = model ? b.parts.gpu(*model, *v->get("model")) : nullptr;
   // Without a sound part the GPUs are still made: the wiring below can then be checked in the same run.
@@ -148,7 +149,9 @@ void read_nics(NodeBuild& b, MapReader& node) {
   if (!v) return;
   MapReader r{b.context, *v, "'nics'"};
   const auto model = r.word("model", true);
-  const auto count = static_cast<int>(r.integer("count", 0, 256, true).value_or(0));
+  const auto read = r.integer("count", 0, 256, true);
+  b.nics_known = read.has_value();
+  const auto count = static_cast<int>(read.value_or(0));
   const auto rate = r.rate("rate");
   r.done();
   b.nic_part = model ? b.parts.nic(*model, *v->get("model")) : nullptr;

@@ -164,6 +164,7 @@ void build_nvlink(NodeBuild& b, const Value& nvlink) {
   if (!switches && !mesh) r.problem(nvlink, "'nvlink' has neither 'switches' nor 'mesh'");
   if (switches && mesh) r.problem(nvlink, "'nvlink' has both 'switches' and 'mesh'", "keep one of them");
   PortUse use;
+  if (!b.gpus_known) return;
   if (switches) build_switches(b, *switches, link, use);
   if (mesh && !switches) build_mesh(b, *mesh, link, use);
 }
@@ -173,7 +174,7 @@ void build_c2c(NodeBuild& b, const Value& c2c) {
   const auto* link = read_link_part(b, r, "link", models::LinkKind::c2c);
   const auto cpus = r.integers("cpus", 0, static_cast<int>(b.cpus.size()) - 1, true);
   r.done();
-  if (!cpus) return;
+  if (!cpus || !b.gpus_known) return;
   if (cpus->size() != b.gpus.size()) {
     r.problem(*c2c.get("cpus"), fmt::format("{} CPUs for {} GPUs", cpus->size(), b.gpus.size()),
               "one CPU index for each GPU");

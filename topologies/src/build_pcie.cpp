@@ -79,7 +79,7 @@ class TreeBuilder {
     const auto* v = r.find(key);
     if (!v) return;
     const auto indices = r.integers(key, 0, max_gpus * 4);
-    if (!indices) return;
+    if (!indices || !(key == "gpus" ? b_.gpus_known : b_.nics_known)) return;
     for (int i : *indices) {
       if (i >= static_cast<int>(ids.size())) {
         r.problem(*v, fmt::format("link to nowhere: no {}[{}]", key.substr(0, key.size() - 1), i),

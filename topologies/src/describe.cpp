@@ -96,7 +96,7 @@ CatalogLine line_of(const std::string& name) {
   CatalogLine line;
   line.name = name;
   const auto entry = catalog_entry(name);
-  auto file = std::make_shared<SourceText>(SourceText{entry->file, std::string{entry->text}});
+  auto file = std::make_shared<SourceText>(SourceText{entry->file, std::string{entry->text}, true});
   Problems problems;
   const auto document = parse_yaml(file, problems);
   if (const auto* title = document.get("title")) line.title = title->text;

@@ -21,7 +21,7 @@ constexpr std::string_view schema_name = "linkcast.topology/1";
 constexpr std::size_t max_extends = 16;
 
 Source catalog_source(const CatalogEntry& entry) {
-  return std::make_shared<SourceText>(SourceText{entry.file, std::string{entry.text}});
+  return std::make_shared<SourceText>(SourceText{entry.file, std::string{entry.text}, true});
 }
 
 /// The file that `extends` names: a catalog name, or a path beside the file that says so.
@@ -53,6 +53,12 @@ Value with_bases(const Source& file, Problems& problems, std::vector<std::string
     }
     return document;
   }
+  MapReader schema{{&problems}, document, "the topology"};
+  const std::vector<std::string> schemas{std::string{schema_name}};
+  if (!schema.find("schema")) {
+    problems.add(document, "the topology has no 'schema'", fmt::format("start with `schema: {}`", schema_name));
+  }
+  schema.choice("schema", schemas);
   const auto* extends = document.get("extends");
   if (!extends) return document;
   if (!extends->is_scalar()) {
@@ -119,15 +125,14 @@ Fabric load_yaml(const Source& file, const std::string& name, const LoadOptions&
   apply_parameters(context, document, options.params, data->params);
 
   MapReader r{context, document, "the topology"};
-  const std::vector<std::string> schemas{std::string{schema_name}};
-  r.choice("schema", schemas, true);
+  r.find("schema");
   r.find("extends");
   r.find("aliases");
   data->name = r.word("name").value_or(name);
   data->title = r.word("title").value_or("");
   data->text = self_contained(document, data->name);
   const auto* own = r.find("parts");
-  const auto* node = r.need("node");
+  const auto* node = problems.empty() ? r.need("node") : r.find("node");
   const auto* overrides = r.find("overrides");
   r.done();
 

@@ -156,7 +156,7 @@ const Value* Parts::resolve(std::string_view kind, const std::string& name, cons
   if (const auto* own = own_kind ? own_kind->get(name) : nullptr) {
     value = *own;
   } else if (const auto part = catalog_part(kind, name)) {
-    auto file = std::make_shared<SourceText>(SourceText{part->file, std::string{part->text}});
+    auto file = std::make_shared<SourceText>(SourceText{part->file, std::string{part->text}, true});
     context_.problems->keep(file);
     auto section = parse_yaml(file, part->section, *context_.problems, part->lines_before);
     if (section.entries.empty()) return nullptr;

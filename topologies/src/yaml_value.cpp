@@ -33,6 +33,17 @@ namespace {
 /// More problems than anybody reads; the rest of a hopeless file is not worth the memory.
 constexpr std::size_t max_problems = 200;
 
+bool starts_with_tab(std::string_view text, int line) {
+  std::size_t at = 0;
+  while (line-- > 0 && at != std::string_view::npos) {
+    at = text.find('\n', at);
+    if (at != std::string_view::npos) ++at;
+  }
+  if (at == std::string_view::npos) return false;
+  const auto indent = text.substr(at, text.find_first_not_of(" \t", at) - at);
+  return indent.find('\t') != std::string_view::npos;
+}
+
 struct Refused {};  // leaves the parser after a bound was hit; the problem has been recorded
 
 /// Reads from memory without copying the text once more.
@@ -210,7 +221,9 @@ Value parse_yaml(const Source& file, std::string_view text, Problems& problems, 
     const bool deep = dynamic_cast<const YAML::DeepRecursion*>(&e) != nullptr;
     problems.add(file, where.line + 1 + line_offset, where.column + 1,
                  deep ? std::string{"nested too deeply"} : "not valid YAML: " + e.msg,
-                 deep ? "is a bracket not closed?" : "check indentation, brackets, quotes and colons on this line");
+                 deep                                ? "is a bracket not closed?"
+                 : starts_with_tab(text, where.line) ? "indent with spaces: YAML does not allow tabs"
+                                                     : "check indentation, brackets, quotes and colons on this line");
   } catch (const Refused&) {
   }
   return {};
@@ -234,13 +247,17 @@ bool Problems::full() const { return found_.size() >= max_problems; }
 
 void Problems::throw_if_any() const {
   if (found_.empty()) return;
-  const SourceText* chosen = found_.front().file;
-  for (const auto& file : files_) {
-    if (std::ranges::any_of(found_, [&](const Found& f) { return f.file == file.get(); })) {
-      chosen = file.get();
-      break;
+  // The catalog is sound: a problem there is the consequence of one in a user's file.
+  const SourceText* chosen = nullptr;
+  const auto choose = [&](bool catalog) {
+    for (const auto& file : files_) {
+      if (chosen || file->catalog != catalog) continue;
+      if (std::ranges::any_of(found_, [&](const Found& f) { return f.file == file.get(); })) chosen = file.get();
     }
-  }
+  };
+  choose(false);
+  choose(true);
+  if (!chosen) chosen = found_.front().file;
   std::vector<sim::Diagnostic> of_file;
   for (const auto& f : found_) {
     const auto same = [&](const sim::Diagnostic& d) {

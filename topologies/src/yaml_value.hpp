@@ -15,6 +15,7 @@ namespace linkcast::topologies {
 struct SourceText {
   std::string name;
   std::string text;
+  bool catalog = false;  // ours, embedded
 };
 using Source = std::shared_ptr<const SourceText>;
 
@@ -53,7 +54,8 @@ class Problems {
   std::size_t count() const { return found_.size(); }
   /// No more are taken: what it costs to word them can be saved.
   bool full() const;
-  /// Throws sim::InputError with all problems of the first file (in the order of keep) that has any.
+  /// Throws sim::InputError with all problems of the first file (in the order of keep, users' files before the
+  /// catalog's) that has any.
   void throw_if_any() const;
 
  private:
