@@ -28,11 +28,12 @@ void compare_graphs(const Communicator& c, const nlohmann::json& entry, const st
              std::abs(g.bw_intra - want["bwIntra"].get<double>()) < 0.05 &&
              std::abs(g.bw_inter - want["bwInter"].get<double>()) < 0.05 &&
              name_of(g.type_intra) == want["typeIntra"].get<std::string>() &&
-             name_of(g.type_inter) == want["typeInter"].get<std::string>() &&
-             g.same_channels == want["sameChannels"];
+             name_of(g.type_inter) == want["typeInter"].get<std::string>() && g.same_channels == want["sameChannels"];
     }
-    if (same) ++sum.graphs_right;
-    else sum.differences += name + " " + key + "\n";
+    if (same)
+      ++sum.graphs_right;
+    else
+      sum.differences += name + " " + key + "\n";
   }
   if (c.graphs().size() != entry["graphs"].size()) sum.differences += name + " finds other graphs\n";
 }
@@ -43,8 +44,10 @@ void compare_channels(const Communicator& c, const nlohmann::json& entry, const 
                     " ; p2pPerPeer(raw) " + std::to_string(n.p2p_per_peer_raw) + " -> " +
                     std::to_string(n.p2p_per_peer) + " ; p2pnChannels " + std::to_string(n.p2p) + " ";
   ++sum.channels;
-  if (entry["channels"].get<std::string>().rfind(line, 0) == 0) ++sum.channels_right;
-  else sum.differences += name + " channels: " + line + "\n";
+  if (entry["channels"].get<std::string>().rfind(line, 0) == 0)
+    ++sum.channels_right;
+  else
+    sum.differences += name + " channels: " + line + "\n";
 }
 
 void compare_tune(const Communicator& c, const nlohmann::json& entry, const std::string& name, Agreement& sum) {
@@ -74,8 +77,10 @@ void compare_picks(const Communicator& c, const nlohmann::json& entry, const std
       }
       ++sum.picks;
       const auto got = spelled(c.choose(call(op_from(op).value(), bytes)));
-      if (got == want) ++sum.picks_right;
-      else sum.differences += name + " " + op + " " + std::to_string(bytes) + ": " + got + ", NCCL " + want + "\n";
+      if (got == want)
+        ++sum.picks_right;
+      else
+        sum.differences += name + " " + op + " " + std::to_string(bytes) + ": " + got + ", NCCL " + want + "\n";
     }
   }
 }

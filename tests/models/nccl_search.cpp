@@ -47,7 +47,8 @@ void check_rings_and_trees(const Communicator& c) {
     CHECK(std::count(parents.begin(), parents.end(), -1) == 1);
     for (int r = 0; r < c.ranks(); ++r) {  // every rank climbs to the root
       int at = r, steps = 0;
-      while (parents[static_cast<std::size_t>(at)] >= 0 && ++steps <= c.ranks()) at = parents[static_cast<std::size_t>(at)];
+      while (parents[static_cast<std::size_t>(at)] >= 0 && ++steps <= c.ranks())
+        at = parents[static_cast<std::size_t>(at)];
       CHECK(steps <= c.ranks());
     }
   }
@@ -86,7 +87,8 @@ TEST_CASE("Four GPUs joined directly use 24 channels, as their logs say", "[nccl
   CHECK(h100.graphs().at("RING").bw_intra == Approx(30));
   CHECK(h100.graphs().count("NVLS") == 0);
   check_rings_and_trees(h100);
-  const std::set<std::vector<int>> different{h100.graphs().at("RING").intra.begin(), h100.graphs().at("RING").intra.end()};
+  const std::set<std::vector<int>> different{h100.graphs().at("RING").intra.begin(),
+                                             h100.graphs().at("RING").intra.end()};
   CHECK(different.size() > 1);
 }
 

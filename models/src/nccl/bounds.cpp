@@ -38,7 +38,8 @@ Search::Forced Search::forced(bool closed) const {
   for (int g = 0; g < gpus; ++g) group[g] = g;
   Forced result;
   int groups = gpus;
-  for (auto level : {PathType::loc, PathType::nvl, PathType::c2c, PathType::pix, PathType::pxb, PathType::phb, PathType::sys}) {
+  for (auto level :
+       {PathType::loc, PathType::nvl, PathType::c2c, PathType::pix, PathType::pxb, PathType::phb, PathType::sys}) {
     if (level > PathType::loc) {
       int joined = 0;
       for (int a = 0; a < gpus; ++a) {
@@ -68,8 +69,12 @@ Search::Forced Search::forced(bool closed) const {
             if (root_of(group, b) == g) continue;
             const Path& path = out ? topo_.gpu_path(a, b) : topo_.gpu_path(b, a);
             if (!usable(path)) continue;
-            if (!any) common = path.links;
-            else std::erase_if(common, [&](int l) { return std::find(path.links.begin(), path.links.end(), l) == path.links.end(); });
+            if (!any)
+              common = path.links;
+            else
+              std::erase_if(common, [&](int l) {
+                return std::find(path.links.begin(), path.links.end(), l) == path.links.end();
+              });
             dear = dear && path.through_intel_root;
             any = true;
           }
@@ -83,7 +88,8 @@ Search::Forced Search::forced(bool closed) const {
       }
       for (std::size_t l = 0; l < links.size(); ++l) {
         const float per_channel = closed ? load[l] : load[l] - most[l];
-        if (per_channel > 0) result.channels = std::min(result.channels, static_cast<int>(links[l].bw / per_channel + 1e-3F));
+        if (per_channel > 0)
+          result.channels = std::min(result.channels, static_cast<int>(links[l].bw / per_channel + 1e-3F));
       }
     }
   }
@@ -102,7 +108,7 @@ int Search::channel_bound() const {
       int room = 0;
       for (const int l : topo_.node(NodeType::gpu, g).links) {
         const auto& link = topo_.links()[l];
-        const auto level = link.type == EdgeType::nvl ? PathType::nvl
+        const auto level = link.type == EdgeType::nvl   ? PathType::nvl
                            : link.type == EdgeType::c2c ? PathType::c2c
                                                         : PathType::pix;
         if (level <= trial_.type_intra) room += static_cast<int>(link.bw / trial_.bw_intra + 1e-3F);
@@ -132,7 +138,8 @@ int Search::least_hops() {
   if (span_hops_ < 0) measure_hops();
   const bool closed = trial_.pattern == Pattern::ring && !options_.inter;
   int hops = span_hops_ + (closed ? span_longest_ : 0);
-  if (options_.inter) hops += entry_hops_ + exit_hops_ * (trial_.pattern == Pattern::balanced_tree && topo_.gpus() > 1 ? 2 : 1);
+  if (options_.inter)
+    hops += entry_hops_ + exit_hops_ * (trial_.pattern == Pattern::balanced_tree && topo_.gpus() > 1 ? 2 : 1);
   return hops;
 }
 
@@ -161,7 +168,8 @@ void Search::measure_hops() {
   }
   for (int g = 0; g < gpus && options_.inter; ++g) {
     for (int n = 0; n < topo_.nets(); ++n) {
-      if (const int h = topo_.path(NodeType::net, n, NodeType::gpu, g).hops(); h > 0) entry_hops_ = std::min(entry_hops_, h);
+      if (const int h = topo_.path(NodeType::net, n, NodeType::gpu, g).hops(); h > 0)
+        entry_hops_ = std::min(entry_hops_, h);
       if (const int h = topo_.net_path(g, n).hops(); h > 0) exit_hops_ = std::min(exit_hops_, h);
     }
   }
@@ -172,8 +180,10 @@ void Search::measure_hops() {
 bool Search::outlasts_budget(int channels) const {
   const int gpus = topo_.gpus();
   double orders = 1;
-  if (topo_.has_switch()) orders = 2.0 * gpus;
-  else for (int i = 2; i <= gpus; ++i) orders *= i;
+  if (topo_.has_switch())
+    orders = 2.0 * gpus;
+  else
+    for (int i = 2; i <= gpus; ++i) orders *= i;
   double steps = gpus;
   for (int c = 0; c < channels && steps < 1e6; ++c) steps *= orders;
   return steps > 4 * 16384;

@@ -8,7 +8,9 @@
 namespace linkcast::models::nccl {
 
 namespace {
-std::string spelled(const Choice& c) { return std::string{name_of(c.algorithm)} + "/" + std::string{name_of(c.protocol)}; }
+std::string spelled(const Choice& c) {
+  return std::string{name_of(c.algorithm)} + "/" + std::string{name_of(c.protocol)};
+}
 
 std::string microseconds(double us) {
   char text[48];
@@ -41,7 +43,8 @@ std::vector<Choice> Communicator::Impl::candidates(const Call& call) const {
   constexpr auto nvls_index = static_cast<int>(Algorithm::nvls);
   for (int a = 0; a < algorithms; ++a) {
     const bool on_switch = a == nvls_index || a == static_cast<int>(Algorithm::nvls_tree);
-    const bool on_collnet = a == static_cast<int>(Algorithm::collnet_direct) || a == static_cast<int>(Algorithm::collnet_chain);
+    const bool on_collnet =
+        a == static_cast<int>(Algorithm::collnet_direct) || a == static_cast<int>(Algorithm::collnet_chain);
     if (on_collnet && (!collnet || locals > 8)) continue;
     if (on_switch) {
       const bool adds = topo->cc_min() >= 100 ? type.multimem_sum_blackwell : type.multimem_sum;
@@ -66,8 +69,9 @@ std::vector<Choice> Communicator::Impl::candidates(const Call& call) const {
     for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"}) {
       if (const auto v = config.env.get(name)) set += std::string{set.empty() ? "" : " and "} + name + "=" + *v;
     }
-    throw sim::InputError{"no algorithm and protocol are left for " + std::string{nccl_name_of(call.op)} + " of " + call.dtype,
-                          set.empty() ? "the topology gives none a bandwidth" : set + " rule out all that this machine has"};
+    throw sim::InputError{
+        "no algorithm and protocol are left for " + std::string{nccl_name_of(call.op)} + " of " + call.dtype,
+        set.empty() ? "the topology gives none a bandwidth" : set + " rule out all that this machine has"};
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Choice& x, const Choice& y) { return x.model_time_us < y.model_time_us; });
@@ -88,7 +92,8 @@ std::vector<Choice> Communicator::Impl::candidates(const Call& call) const {
   if (efficient && since(27) && call.registered && config.nodes == 1 && topo->hosts() == 1 &&
       !config.env.get("NCCL_ALGO") && !config.env.get("NCCL_PROTO") &&
       (call.op == Op::all_gather || call.op == Op::reduce_scatter)) {
-    const auto it = std::find_if(found.begin(), found.end(), [](const Choice& f) { return f.algorithm == Algorithm::nvls; });
+    const auto it =
+        std::find_if(found.begin(), found.end(), [](const Choice& f) { return f.algorithm == Algorithm::nvls; });
     if (it != found.end()) {
       std::rotate(found.begin(), it, it + 1);
       found.front().reason = "NVLS/Simple: NCCL_CTA_POLICY=EFFICIENCY takes it for registered buffers";

@@ -74,7 +74,12 @@ Communicator::Impl::Impl(System s, Config c) : system{std::move(s)}, config{std:
   }
   const auto gpus = system.of_type(NodeType::gpu);
   if (gpus.empty()) throw sim::InputError{"the system has no GPU", "NCCL needs at least one"};
-  if (system.of_type(NodeType::cpu).empty()) throw sim::InputError{"the system has no CPU", "every GPU hangs below one"};
+  if (gpus.size() > 128) {
+    throw sim::InputError{std::to_string(gpus.size()) + " GPUs in one NVLink domain or node",
+                          "at most 128; NCCL itself stops at 72"};
+  }
+  if (system.of_type(NodeType::cpu).empty())
+    throw sim::InputError{"the system has no CPU", "every GPU hangs below one"};
   if (config.nodes > 1 && system.of_type(NodeType::net).empty()) {
     throw sim::InputError{"several nodes, but the system has no network port",
                           "add NICs to the topology or take one node"};
@@ -156,8 +161,10 @@ void Communicator::Impl::search() {
   }
 
   const bool wanted = config.multicast && since(17) && env("NCCL_NVLS_ENABLE", 2) != 0;
-  if (wanted) nvls = search.find(Pattern::nvls, 1, max_channels());
-  else nvls.channels = 0;
+  if (wanted)
+    nvls = search.find(Pattern::nvls, 1, max_channels());
+  else
+    nvls.channels = 0;
   if (nvls.channels > 0) graphs["NVLS"] = publish(nvls);
   const int least = since(28) || !since(18) ? 2 : 3;  // GPUs in the domain
   nvls_usable = nvls.channels > 0 && locals >= least && !(config.nodes > 1 && since(20) && !since(21));
@@ -181,8 +188,10 @@ Graph Communicator::Impl::publish(const Found& f) const {
     for (int i = 0; i < count; ++i) order.push_back(local_rank[f.gpu(c, i, locals)]);
     g.intra.push_back(std::move(order));
     const auto net = [&](int slot) { return slot < 0 ? -1 : topo->node(NodeType::net, slot).facts->dev; };
-    if (config.nodes > 1) g.inter.emplace_back(net(f.nets[c][0]), net(f.nets[c][1]));
-    else g.inter.emplace_back(-1, -1);
+    if (config.nodes > 1)
+      g.inter.emplace_back(net(f.nets[c][0]), net(f.nets[c][1]));
+    else
+      g.inter.emplace_back(-1, -1);
   }
   return g;
 }
@@ -209,7 +218,8 @@ void Communicator::Impl::count_channels() {
   if (nvls_usable && since(22) && !since(28)) {
     const bool blackwell = since(25) && topo->cc_min() >= 100;
     const int nvls_channels = !blackwell ? 16 : config.nodes == 1 && since(27) ? 24 : 32;
-    counts.comm = std::max(counts.comm, static_cast<int>(std::min<long long>(env("NCCL_NVLS_NCHANNELS", nvls_channels), most)));
+    counts.comm =
+        std::max(counts.comm, static_cast<int>(std::min<long long>(env("NCCL_NVLS_NCHANNELS", nvls_channels), most)));
   }
 }
 
@@ -240,12 +250,16 @@ void Communicator::Impl::tune_nvls() {
     if (nodes == 2 && nic >= 48) {
       channels = 32;
       tree_chunk = 128 << 10;
-      if (locals <= 4) chunk = tree_chunk = 256 << 10;
-      else if (locals >= 16 || (locals <= 8 && near && nic < 96)) tree_chunk = 64 << 10;
+      if (locals <= 4)
+        chunk = tree_chunk = 256 << 10;
+      else if (locals >= 16 || (locals <= 8 && near && nic < 96))
+        tree_chunk = 64 << 10;
     } else if (nic >= 96) {
       channels = locals <= 8 ? 24 : 32;
-      if (locals <= 8) chunk = tree_chunk = 256 << 10;
-      else tree_chunk = locals < 32 ? 128 << 10 : 64 << 10;
+      if (locals <= 8)
+        chunk = tree_chunk = 256 << 10;
+      else
+        tree_chunk = locals < 32 ? 128 << 10 : 64 << 10;
     } else if (nic >= 48) {
       channels = 24;
       tree_chunk = near ? 64 << 10 : 128 << 10;
@@ -258,7 +272,8 @@ void Communicator::Impl::tune_nvls() {
   if (tree_chunk == 0) tree_chunk = nodes >= 4 && since(21) ? 64 << 10 : since(21) ? chunk : 512 << 10;
   if (const auto wish = env("NCCL_NVLSTREE_MAX_CHUNKSIZE", -2); wish > 0) tree_chunk = static_cast<int>(wish);
   const auto most = static_cast<long long>(max_channels());
-  channels = static_cast<int>(std::clamp<long long>(channels, 1, std::clamp<long long>(env("NCCL_MAX_CTAS", most), 1, most)));
+  channels =
+      static_cast<int>(std::clamp<long long>(channels, 1, std::clamp<long long>(env("NCCL_MAX_CTAS", most), 1, most)));
   channels = std::max(channels, static_cast<int>(std::clamp<long long>(env("NCCL_MIN_CTAS", 1), 1, most)));
   counts.nvls = nvls_usable ? channels : 0;
   nvls_chunk = chunk;
@@ -317,7 +332,8 @@ std::map<std::string, Tune> Communicator::tune(Op op) const {
   for (int a = 0; a < algorithms; ++a) {
     for (int p = 0; p < protocols; ++p) {
       if (impl_->model->bandwidth(c, a, p) <= 0) continue;
-      const auto name = std::string{name_of(static_cast<Algorithm>(a))} + "/" + std::string{name_of(static_cast<Protocol>(p))};
+      const auto name =
+          std::string{name_of(static_cast<Algorithm>(a))} + "/" + std::string{name_of(static_cast<Protocol>(p))};
       table[name] = {static_cast<double>(impl_->model->latency(c, a, p)),
                      static_cast<double>(impl_->model->bandwidth(c, a, p))};
     }

@@ -17,8 +17,8 @@ struct Cut {
   std::int64_t bytes = 0;      // of the whole vector
   std::int64_t api_bytes = 0;  // of the count that the caller passed
   int element = 4;
-  std::int64_t fan = 1;        // whole vector over the caller's count: n for all-gather and reduce-scatter
-  std::int64_t traffic = 1;    // bytes moved per byte of the caller's count
+  std::int64_t fan = 1;      // whole vector over the caller's count: n for all-gather and reduce-scatter
+  std::int64_t traffic = 1;  // bytes moved per byte of the caller's count
 };
 
 struct Communicator::Impl {
@@ -27,15 +27,15 @@ struct Communicator::Impl {
   System system;
   Config config;
   std::optional<Topo> topo;
-  std::vector<int> local_rank;      // per GPU slot
-  int locals = 0;                   // ranks of one node
+  std::vector<int> local_rank;  // per GPU slot
+  int locals = 0;               // ranks of one node
   int ranks = 0;
 
   Found ring, tree, nvls, collnet_chain, collnet_direct;
   float max_bw = 0, total_bw = 0;
   std::map<std::string, Graph> graphs;
   ChannelCounts counts;
-  bool nvls_usable = false;         // multicast, enough GPUs, not switched off
+  bool nvls_usable = false;  // multicast, enough GPUs, not switched off
   bool collnet = false;
   int nvls_chunk = 128 << 10, nvls_tree_chunk = 128 << 10;
   std::optional<TuneModel> model;
@@ -65,8 +65,8 @@ struct Communicator::Impl {
 
   // choice.cpp
   std::vector<Choice> candidates(const Call& call) const;
-  std::optional<Choice> symmetric(const Call& call, int* ctas) const;   // symmetric.cpp
-  std::optional<Choice> copy_engine(const Call& call) const;            // symmetric.cpp
+  std::optional<Choice> symmetric(const Call& call, int* ctas) const;  // symmetric.cpp
+  std::optional<Choice> copy_engine(const Call& call) const;           // symmetric.cpp
 
   // plan.cpp
   Plan plan(const Call& call) const;

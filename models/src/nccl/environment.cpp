@@ -99,23 +99,62 @@ const std::vector<std::string>& known_names() {
 }
 
 // Variables whose value enters a decision of this model.
-constexpr std::string_view effective[] = {
-    "NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS",
-    "NCCL_MIN_CTAS", "NCCL_MAX_CTAS", "NCCL_NVLS_ENABLE", "NCCL_NVLS_NCHANNELS", "NCCL_NVLS_CHUNKSIZE",
-    "NCCL_NVLSTREE_MAX_CHUNKSIZE", "NCCL_BUFFSIZE", "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE", "NCCL_P2P_DISABLE",
-    "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_NTHREADS", "NCCL_LL128_NTHREADS", "NCCL_THREAD_THRESHOLDS",
-    "NCCL_NVB_DISABLE", "NCCL_CROSS_NIC", "NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS",
-    "NCCL_NCHANNELS_PER_NET_PEER", "NCCL_P2P_NVL_CHUNKSIZE", "NCCL_P2P_PCI_CHUNKSIZE", "NCCL_P2P_NET_CHUNKSIZE",
-    "NCCL_P2P_LL_THRESHOLD", "NCCL_P2P_MAX_PEERS", "NCCL_P2P_PER_CHANNEL_NET_BW", "NCCL_P2P_SCHEDULE_GROUP_SIZE",
-    "NCCL_CTA_POLICY", "NCCL_SYM_KERNEL", "NCCL_SYM_CTAS", "NCCL_SYM_CE_THRESHOLD", "NCCL_SYM_TMA_ENABLE",
-    "NCCL_SYM_NOWIN_ENABLE", "NCCL_WIN_ENABLE", "NCCL_PXN_DISABLE", "NCCL_PXN_C2C", "NCCL_NET_GDR_LEVEL",
-    "NCCL_NET_GDR_READ", "NCCL_NET_GDR_C2C", "NCCL_NETDEVS_POLICY", "NCCL_COLLNET_ENABLE",
-    "NCCL_COLLNET_NODE_THRESHOLD", "NCCL_PAT_ENABLE", "NCCL_NET_OVERHEAD", "NCCL_LL128_C2C",
-    "NCCL_MNNVL_SCATTER_NETS_ENABLE"};
+constexpr std::string_view effective[] = {"NCCL_ALGO",
+                                          "NCCL_PROTO",
+                                          "NCCL_MIN_NCHANNELS",
+                                          "NCCL_MAX_NCHANNELS",
+                                          "NCCL_MIN_NRINGS",
+                                          "NCCL_MAX_NRINGS",
+                                          "NCCL_MIN_CTAS",
+                                          "NCCL_MAX_CTAS",
+                                          "NCCL_NVLS_ENABLE",
+                                          "NCCL_NVLS_NCHANNELS",
+                                          "NCCL_NVLS_CHUNKSIZE",
+                                          "NCCL_NVLSTREE_MAX_CHUNKSIZE",
+                                          "NCCL_BUFFSIZE",
+                                          "NCCL_LL_BUFFSIZE",
+                                          "NCCL_LL128_BUFFSIZE",
+                                          "NCCL_P2P_DISABLE",
+                                          "NCCL_P2P_LEVEL",
+                                          "NCCL_SHM_DISABLE",
+                                          "NCCL_NTHREADS",
+                                          "NCCL_LL128_NTHREADS",
+                                          "NCCL_THREAD_THRESHOLDS",
+                                          "NCCL_NVB_DISABLE",
+                                          "NCCL_CROSS_NIC",
+                                          "NCCL_MIN_P2P_NCHANNELS",
+                                          "NCCL_MAX_P2P_NCHANNELS",
+                                          "NCCL_NCHANNELS_PER_NET_PEER",
+                                          "NCCL_P2P_NVL_CHUNKSIZE",
+                                          "NCCL_P2P_PCI_CHUNKSIZE",
+                                          "NCCL_P2P_NET_CHUNKSIZE",
+                                          "NCCL_P2P_LL_THRESHOLD",
+                                          "NCCL_P2P_MAX_PEERS",
+                                          "NCCL_P2P_PER_CHANNEL_NET_BW",
+                                          "NCCL_P2P_SCHEDULE_GROUP_SIZE",
+                                          "NCCL_CTA_POLICY",
+                                          "NCCL_SYM_KERNEL",
+                                          "NCCL_SYM_CTAS",
+                                          "NCCL_SYM_CE_THRESHOLD",
+                                          "NCCL_SYM_TMA_ENABLE",
+                                          "NCCL_SYM_NOWIN_ENABLE",
+                                          "NCCL_WIN_ENABLE",
+                                          "NCCL_PXN_DISABLE",
+                                          "NCCL_PXN_C2C",
+                                          "NCCL_NET_GDR_LEVEL",
+                                          "NCCL_NET_GDR_READ",
+                                          "NCCL_NET_GDR_C2C",
+                                          "NCCL_NETDEVS_POLICY",
+                                          "NCCL_COLLNET_ENABLE",
+                                          "NCCL_COLLNET_NODE_THRESHOLD",
+                                          "NCCL_PAT_ENABLE",
+                                          "NCCL_NET_OVERHEAD",
+                                          "NCCL_LL128_C2C",
+                                          "NCCL_MNNVL_SCATTER_NETS_ENABLE"};
 
-constexpr std::string_view textual[] = {"NCCL_ALGO",         "NCCL_PROTO",          "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL",
-                                        "NCCL_SYM_KERNEL",   "NCCL_NETDEVS_POLICY", "NCCL_CTA_POLICY",
-                                        "NCCL_THREAD_THRESHOLDS"};
+constexpr std::string_view textual[] = {
+    "NCCL_ALGO",       "NCCL_PROTO",          "NCCL_P2P_LEVEL",  "NCCL_NET_GDR_LEVEL",
+    "NCCL_SYM_KERNEL", "NCCL_NETDEVS_POLICY", "NCCL_CTA_POLICY", "NCCL_THREAD_THRESHOLDS"};
 
 template <class Range>
 bool has(const Range& names, std::string_view name) {
@@ -173,7 +212,8 @@ void Environment::set(std::string_view name, std::string_view value) {
                           near.empty() ? "the variables begin with NCCL_" : "did you mean " + quoted(near) + "?"};
   }
   if (has(effective, name)) {
-    if (value.empty()) throw sim::InputError{std::string{name} + " has no value", "write " + std::string{name} + "=VALUE"};
+    if (value.empty())
+      throw sim::InputError{std::string{name} + " has no value", "write " + std::string{name} + "=VALUE"};
     if (name == "NCCL_ALGO" || name == "NCCL_PROTO") {
       check_list(name, value);
     } else if (name == "NCCL_P2P_LEVEL" || name == "NCCL_NET_GDR_LEVEL") {

@@ -57,7 +57,8 @@ int Communicator::Impl::p2p_channels_to_network(int gpu) const {
 
 void Communicator::Impl::count_p2p() {
   const int most = max_channels();
-  int total = std::min(counts.comm, static_cast<int>(std::clamp<long long>(env("NCCL_MAX_P2P_NCHANNELS", most), 1, most)));
+  int total =
+      std::min(counts.comm, static_cast<int>(std::clamp<long long>(env("NCCL_MAX_P2P_NCHANNELS", most), 1, most)));
   total = std::max(total, static_cast<int>(std::clamp<long long>(env("NCCL_MIN_P2P_NCHANNELS", 1), 1, most)));
   counts.p2p = total;
   int per_peer = since(29) ? most : total;
@@ -101,9 +102,11 @@ P2pPlan Communicator::Impl::p2p_plan(sim::Bytes message) const {
   while (least > 1 && static_cast<std::int64_t>(least) * ranks > counts.p2p) least /= 2;
 
   const bool network = config.nodes > 1;
-  const std::int64_t small = std::max<std::int64_t>(1, network ? step / 2 : step / 8), large = network ? step : step * 32;
+  const std::int64_t small = std::max<std::int64_t>(1, network ? step / 2 : step / 8),
+                     large = network ? step : step * 32;
   P2pPlan plan;
-  plan.channels_per_peer = static_cast<int>(std::min<std::int64_t>(least, std::max<std::int64_t>(1, ceil_div(bytes, small))));
+  plan.channels_per_peer =
+      static_cast<int>(std::min<std::int64_t>(least, std::max<std::int64_t>(1, ceil_div(bytes, small))));
   std::int64_t part = std::max(small, ceil_div(bytes, plan.channels_per_peer));
   while (part > large && plan.channels_per_peer <= most / 2) {
     plan.channels_per_peer *= 2;
@@ -114,8 +117,10 @@ P2pPlan Communicator::Impl::p2p_plan(sim::Bytes message) const {
   plan.protocol = ll ? Protocol::ll : Protocol::simple;
   std::int64_t chunk = ll ? env("NCCL_LL_BUFFSIZE", 512 << 10) / 8 : step;
   if (network) {
-    if (!ll && bytes < step) chunk /= 4;
-    else if (bytes < 8 * step) chunk /= 2;
+    if (!ll && bytes < step)
+      chunk /= 4;
+    else if (bytes < 8 * step)
+      chunk /= 2;
   }
   if (ll) chunk /= 2;  // half of an LL line is flags
   plan.chunk = sim::Bytes{since(22) ? as_small_float(chunk) : chunk};

@@ -9,12 +9,17 @@ namespace linkcast::models::nccl {
 namespace {
 PathType level_of(EdgeType t) {
   switch (t) {
-    case EdgeType::nvl: return PathType::nvl;
-    case EdgeType::c2c: return PathType::c2c;
-    case EdgeType::pci: return PathType::pix;
-    case EdgeType::sys: return PathType::sys;
+    case EdgeType::nvl:
+      return PathType::nvl;
+    case EdgeType::c2c:
+      return PathType::c2c;
+    case EdgeType::pci:
+      return PathType::pix;
+    case EdgeType::sys:
+      return PathType::sys;
     case EdgeType::loc:
-    case EdgeType::net: return PathType::loc;  // only the way from the GPU to the NIC counts
+    case EdgeType::net:
+      return PathType::loc;  // only the way from the GPU to the NIC counts
   }
   return PathType::dis;
 }
@@ -106,8 +111,8 @@ std::vector<int> Topo::nearest(NodeType from, int slot, NodeType to, PathType* t
 int Topo::local_cpu(int gpu) const {
   int best = -1;
   for (const int c : nearest(NodeType::gpu, gpu, NodeType::cpu)) {
-    if (best < 0 || path(NodeType::gpu, gpu, NodeType::cpu, c).hops() <
-                        path(NodeType::gpu, gpu, NodeType::cpu, best).hops()) {
+    if (best < 0 ||
+        path(NodeType::gpu, gpu, NodeType::cpu, c).hops() < path(NodeType::gpu, gpu, NodeType::cpu, best).hops()) {
       best = c;
     }
   }

@@ -25,7 +25,9 @@ Plan Communicator::Impl::plan(const Call& call) const {
   const auto total = call.bytes.count();
   if (kernel || c < 0 || plan.choice.algorithm == Algorithm::copy_engine) {
     // Symmetric kernels walk over the buffer by themselves; copies and messages have no channels of their own.
-    const int n = kernel ? std::max(1, ctas) : plan.choice.algorithm == Algorithm::copy_engine ? 1 : std::max(1, counts.p2p);
+    const int n = kernel                                            ? std::max(1, ctas)
+                  : plan.choice.algorithm == Algorithm::copy_engine ? 1
+                                                                    : std::max(1, counts.p2p);
     plan.channels = n;
     plan.threads = kernel ? 512 : plan.choice.algorithm == Algorithm::copy_engine ? 0 : 640;
     for (int i = 0; i < n; ++i) plan.channel_bytes.emplace_back(total * (i + 1) / n - total * i / n);
@@ -55,7 +57,7 @@ Plan Communicator::Impl::plan(const Call& call) const {
     while (channels >= 2 && total < channels * threads * threshold) --channels;
     while (total < channels * threads * threshold && threads % 128 == 0) threads /= 2;
   }
-  if (cut.protocol == Protocol::simple && cut.algorithm == Algorithm::ring) threads += 32;   // a warp that synchronises
+  if (cut.protocol == Protocol::simple && cut.algorithm == Algorithm::ring) threads += 32;  // a warp that synchronises
   if (cut.protocol == Protocol::simple && cut.algorithm == Algorithm::tree) threads += 128;
   threads = std::max(threads, 96);
   if (since(22) && (cut.algorithm == Algorithm::tree || cut.algorithm == Algorithm::pat)) threads = 640;
@@ -146,8 +148,10 @@ std::int64_t Communicator::Impl::chunk_of(const Cut& cut, int channels, std::int
       if (cut.protocol == Protocol::ll128) {
         const float ppn = static_cast<float>(locals);
         const double steps = 1 + floor_log2(nodes) + 0.1 * static_cast<double>(ppn);
-        halve([&] { return static_cast<double>(bytes / (channels * chunk)) < steps * 64 / static_cast<double>(ppn); }, 131072);
-        halve([&] { return static_cast<double>(bytes / (channels * chunk)) < steps * 16 / static_cast<double>(ppn); }, 32768);
+        halve([&] { return static_cast<double>(bytes / (channels * chunk)) < steps * 64 / static_cast<double>(ppn); },
+              131072);
+        halve([&] { return static_cast<double>(bytes / (channels * chunk)) < steps * 16 / static_cast<double>(ppn); },
+              32768);
       } else if (cut.protocol == Protocol::simple && !since(20)) {
         const int depth = locals - 1 + floor_log2(nodes);
         halve([&] { return bytes / (channels * chunk) < depth * 8; }, 131072);
@@ -157,7 +161,8 @@ std::int64_t Communicator::Impl::chunk_of(const Cut& cut, int channels, std::int
       break;
     case Algorithm::nvls: {
       std::int64_t most = nvls_chunk;
-      if (nodes > 1 && since(21) && model->bandwidth(collective_index(Op::all_reduce), static_cast<int>(Algorithm::nvls), 2) < 150) {
+      if (nodes > 1 && since(21) &&
+          model->bandwidth(collective_index(Op::all_reduce), static_cast<int>(Algorithm::nvls), 2) < 150) {
         most = 32768;
       }
       chunk = std::min(chunk, most);
@@ -188,7 +193,8 @@ std::int64_t Communicator::Impl::chunk_of(const Cut& cut, int channels, std::int
     case Algorithm::pat:
       halve([&] { return chunk * channels * (cut.op == Op::all_gather ? 32 : 16) > bytes; }, 65536);
       break;
-    default: break;
+    default:
+      break;
   }
   return std::max(grain, chunk / grain * grain);
 }

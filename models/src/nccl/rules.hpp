@@ -33,7 +33,7 @@ struct Datatype {
   bool fp8 = false;
   bool multimem_sum = true;  // the switch can add it (NVLS)
   bool multimem_sum_blackwell = true;
-  bool symmetric = false;    // symmetric reduction kernels take it
+  bool symmetric = false;  // symmetric reduction kernels take it
 };
 /// nccl-tests' words. Throws sim::InputError.
 Datatype datatype(std::string_view name);

@@ -194,8 +194,10 @@ void Search::attempt() {
   trial_.channels = 0;
   global_budget_ -= budget_;
   // An attempt without a chance would try until its steps are used up.
-  if (!trial_.same_channels && options_.prune && hopeless()) budget_ = 0;
-  else next_channel();
+  if (!trial_.same_channels && options_.prune && hopeless())
+    budget_ = 0;
+  else
+    next_channel();
 }
 
 // The next combination to try while nothing is good enough: an odometer whose fastest digit is "all channels alike",

@@ -24,18 +24,18 @@ struct Found {
   PathType type_intra = PathType::loc, type_inter = PathType::pix;
   bool same_channels = true;
   int hops = 0;
-  std::vector<int> gpus;                   // channels x GPUs
+  std::vector<int> gpus;                      // channels x GPUs
   std::array<std::array<int, 2>, 64> nets{};  // per channel: entry and exit
 
   int gpu(int channel, int position, int count) const { return gpus[channel * count + position]; }
 };
 
 struct SearchOptions {
-  bool inter = false;          // more than one node
-  int cross_nic = 2;           // NCCL_CROSS_NIC
-  bool scatter_nets = true;    // NCCL_MNNVL_SCATTER_NETS_ENABLE
-  int max_channels = 64;       // MAXCHANNELS of the version
-  bool prune = true;           // skip attempts that provably cannot win; off only to test that
+  bool inter = false;        // more than one node
+  int cross_nic = 2;         // NCCL_CROSS_NIC
+  bool scatter_nets = true;  // NCCL_MNNVL_SCATTER_NETS_ENABLE
+  int max_channels = 64;     // MAXCHANNELS of the version
+  bool prune = true;         // skip attempts that provably cannot win; off only to test that
 };
 
 class Search {
@@ -108,8 +108,8 @@ class Search {
   int budget_ = 0;
   bool first_pass_ = true;
 
-  std::vector<float> left_;        // GB/s left on every link
-  std::vector<float> net_left_;    // per NET
+  std::vector<float> left_;          // GB/s left on every link
+  std::vector<float> net_left_;      // per NET
   std::vector<std::uint64_t> used_;  // per GPU: channels that pass
   std::vector<int> scratch_;
   std::vector<std::vector<int>> by_nvlink_;  // per GPU: the others, widest and nearest first

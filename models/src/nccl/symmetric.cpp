@@ -22,17 +22,13 @@ struct Kernel {
   Op op;
   bool ll, multicast;
 };
-constexpr Kernel kernels[] = {{"AllReduce_AGxLL_R", Op::all_reduce, true, false},
-                              {"AllReduce_AGxLLMC_R", Op::all_reduce, true, true},
-                              {"AllReduce_RSxLD_AGxST", Op::all_reduce, false, false},
-                              {"AllReduce_RSxLDMC_AGxSTMC", Op::all_reduce, false, true},
-                              {"AllGather_LL", Op::all_gather, true, false},
-                              {"AllGather_LLMC", Op::all_gather, true, true},
-                              {"AllGather_ST", Op::all_gather, false, false},
-                              {"AllGather_STMC", Op::all_gather, false, true},
-                              {"ReduceScatter_LL", Op::reduce_scatter, true, false},
-                              {"ReduceScatter_LD", Op::reduce_scatter, false, false},
-                              {"ReduceScatter_LDMC", Op::reduce_scatter, false, true}};
+constexpr Kernel kernels[] = {
+    {"AllReduce_AGxLL_R", Op::all_reduce, true, false},      {"AllReduce_AGxLLMC_R", Op::all_reduce, true, true},
+    {"AllReduce_RSxLD_AGxST", Op::all_reduce, false, false}, {"AllReduce_RSxLDMC_AGxSTMC", Op::all_reduce, false, true},
+    {"AllGather_LL", Op::all_gather, true, false},           {"AllGather_LLMC", Op::all_gather, true, true},
+    {"AllGather_ST", Op::all_gather, false, false},          {"AllGather_STMC", Op::all_gather, false, true},
+    {"ReduceScatter_LL", Op::reduce_scatter, true, false},   {"ReduceScatter_LD", Op::reduce_scatter, false, false},
+    {"ReduceScatter_LDMC", Op::reduce_scatter, false, true}};
 }  // namespace
 
 std::optional<Choice> Communicator::Impl::symmetric(const Call& call, int* ctas) const {
@@ -89,7 +85,8 @@ std::optional<Choice> Communicator::Impl::symmetric(const Call& call, int* ctas)
     choice.protocol = k.ll ? Protocol::ll : Protocol::simple;
     choice.model_time_us = time(sms);
     choice.kernel = k.name;
-    choice.reason = std::string{k.name} + " on " + std::to_string(sms) + " blocks: symmetric windows come before the classic algorithms";
+    choice.reason = std::string{k.name} + " on " + std::to_string(sms) +
+                    " blocks: symmetric windows come before the classic algorithms";
     best = choice;
     if (ctas != nullptr) *ctas = sms;
   }
@@ -99,7 +96,8 @@ std::optional<Choice> Communicator::Impl::symmetric(const Call& call, int* ctas)
 std::optional<Choice> Communicator::Impl::copy_engine(const Call& call) const {
   if (!call.symmetric_windows || !since(28) || ranks < 2 || config.nodes > 1 || !topo->all_direct_nvlink()) return {};
   if (env("NCCL_WIN_ENABLE", 1) == 0) return {};
-  const bool copies = call.op == Op::all_gather || call.op == Op::alltoall || call.op == Op::gather || call.op == Op::scatter;
+  const bool copies =
+      call.op == Op::all_gather || call.op == Op::alltoall || call.op == Op::gather || call.op == Op::scatter;
   if (!copies) return {};
   const auto policy = config.env.get("NCCL_CTA_POLICY").value_or("0");
   const bool zero = policy.find("ZERO") != std::string::npos || policy == "2" || policy == "3";

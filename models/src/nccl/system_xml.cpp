@@ -14,8 +14,9 @@ namespace linkcast::models::nccl {
 
 namespace {
 
-constexpr int deepest = 64;             // levels of nested elements
-constexpr std::size_t most_nodes = 576;  // NCCL_TOPO_MAX_NODES: nodes of one type
+constexpr int deepest = 64;                 // levels of nested elements
+constexpr std::size_t most_problems = 100;  // further ones of a hopeless file help nobody
+constexpr std::size_t most_nodes = 576;     // NCCL_TOPO_MAX_NODES: nodes of one type
 
 enum class Class { bridge, nvswitch, cpu, gpu, nic };
 
@@ -43,8 +44,10 @@ class Reader {
     system_.name = where_;
     for (const auto child : root.children()) {
       if (child.type() != pugi::node_element) continue;
-      if (std::string_view{child.name()} == "cpu") cpu(child);
-      else unknown(child, {"cpu"});
+      if (std::string_view{child.name()} == "cpu")
+        cpu(child);
+      else
+        unknown(child, {"cpu"});
     }
     if (system_.of_type(NodeType::cpu).empty() && problems_.empty()) {
       report_element(root, "the system has no <cpu>", "every <pci> stands inside a <cpu>");
@@ -66,13 +69,15 @@ class Reader {
 
   // ---- messages -----------------------------------------------------------------------------------------------
   void report(std::ptrdiff_t offset, int length, std::string problem, std::string help) {
-    const auto at = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(offset, 0, static_cast<std::ptrdiff_t>(text_.size())));
+    if (problems_.size() >= most_problems) return;
+    const auto at =
+        static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(offset, 0, static_cast<std::ptrdiff_t>(text_.size())));
     const auto before = text_.substr(0, at);
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     const auto start = before.rfind('\n');
     const auto column = start == std::string_view::npos ? at + 1 : at - start;
-    problems_.push_back({{where_, static_cast<int>(line), static_cast<int>(column), length},
-                         std::move(problem), std::move(help)});
+    problems_.push_back(
+        {{where_, static_cast<int>(line), static_cast<int>(column), length}, std::move(problem), std::move(help)});
   }
   void report_element(Xml e, std::string problem, std::string help) {
     report(e.offset_debug(), static_cast<int>(std::string_view{e.name()}.size()), std::move(problem), std::move(help));
@@ -82,8 +87,10 @@ class Reader {
     const auto end = text_.find('>', from);
     const auto at = text_.find(std::string{" "} + name, from);
     const std::size_t length = std::string_view{name}.size();
-    if (at == std::string_view::npos || at > end) report_element(e, std::move(problem), std::move(help));
-    else report(static_cast<std::ptrdiff_t>(at + 1), static_cast<int>(length), std::move(problem), std::move(help));
+    if (at == std::string_view::npos || at > end)
+      report_element(e, std::move(problem), std::move(help));
+    else
+      report(static_cast<std::ptrdiff_t>(at + 1), static_cast<int>(length), std::move(problem), std::move(help));
   }
   void missing(Xml e, const char* name, const std::string& help) {
     report_element(e, std::string{"<"} + e.name() + label(e) + "> has no '" + name + "'", help);
@@ -115,7 +122,8 @@ class Reader {
     }
     double v = 0;
     if (!number(a.value(), &v)) {
-      report_attribute(e, name, std::string{"'"} + name + "' is \"" + a.value() + "\", which is not a number", expected);
+      report_attribute(e, name, std::string{"'"} + name + "' is \"" + a.value() + "\", which is not a number",
+                       expected);
       return fallback < -1e8 ? 0 : fallback;
     }
     if (v < -2e9 || v > 2e9) {
@@ -137,7 +145,8 @@ class Reader {
     int digits = 0;
     for (const char c : s) {
       if (c == ':' || c == '.') continue;
-      const auto v = std::string_view{"0123456789abcdef"}.find(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+      const auto v =
+          std::string_view{"0123456789abcdef"}.find(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
       if (v == std::string_view::npos || ++digits > 15) return -1;
       id = id * 16 + static_cast<std::int64_t>(v);
     }
@@ -176,7 +185,8 @@ class Reader {
     } else if (n.arch != "x86_64" && n.arch != "arm64" && n.arch != "ppc64") {
       report_attribute(e, "arch", "unknown architecture \"" + n.arch + "\"", "one of x86_64, arm64, ppc64");
     } else if (n.arch == "x86_64") {
-      if (n.vendor.empty()) missing(e, "vendor", "GenuineIntel or AuthenticAMD: it decides the bandwidth between sockets");
+      if (n.vendor.empty())
+        missing(e, "vendor", "GenuineIntel or AuthenticAMD: it decides the bandwidth between sockets");
       const bool modelled = n.vendor == "GenuineIntel";
       n.family = whole(e, "familyid", modelled ? required : 0, "Intel's CPU family: familyid=\"6\"");
       n.model = whole(e, "modelid", modelled ? required : 0, "Intel's CPU model, for example 143 (Sapphire Rapids)");
@@ -258,14 +268,17 @@ class Reader {
       n.id = packed(id);
       n.name = std::string{"PCI "} + bus.value();
       const auto part = [&](const char* name) { return hex(e.attribute(name).value()) & 0xffff; };
-      n.pci_device = part("vendor") << 48 | part("device") << 32 | part("subsystem_vendor") << 16 | part("subsystem_device");
+      n.pci_device =
+          part("vendor") << 48 | part("device") << 32 | part("subsystem_vendor") << 16 | part("subsystem_device");
       const int me = system_.add(std::move(n));
       bridges_.emplace(packed(id), me);
       for (const auto child : e.children()) {
         if (child.type() != pugi::node_element) continue;
         const std::string_view name = child.name();
-        if (name == "pci") pci(child, me, depth + 1);
-        else if (name != "pcilink") unknown(child, {"pci", "pcilink", "nic", "gpu"});
+        if (name == "pci")
+          pci(child, me, depth + 1);
+        else if (name != "pcilink")
+          unknown(child, {"pci", "pcilink", "nic", "gpu"});
       }
       system_.connect(me, parent, EdgeType::pci, bw);
     } else if (kind == Class::nic) {
@@ -440,7 +453,8 @@ class Reader {
       report_element(e, "NIC" + label(e) + " has no <nic><net speed dev/></nic> element",
                      "NCCL fills it in from the network plugin on the machine");
     }
-    if (problems_.empty()) report_element(root, "the system has no GPU", "a GPU is <pci class=\"0x030200\"><gpu rank=\"0\"/>");
+    if (problems_.empty())
+      report_element(root, "the system has no GPU", "a GPU is <pci class=\"0x030200\"><gpu rank=\"0\"/>");
   }
 
   std::string_view text_;

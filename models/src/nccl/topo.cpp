@@ -116,10 +116,12 @@ void Topo::flatten_switches() {
     std::vector<int> kept, subs;
     for (const int l : top.links) {
       const auto& below = nodes_[links_[l].to];
-      const bool part = below.type == NodeType::pci &&
-                        broadcom_generation(below.facts->pci_device, 1) == generation && below.slot >= 0;
-      if (part) subs.push_back(links_[l].to);
-      else kept.push_back(l);
+      const bool part = below.type == NodeType::pci && broadcom_generation(below.facts->pci_device, 1) == generation &&
+                        below.slot >= 0;
+      if (part)
+        subs.push_back(links_[l].to);
+      else
+        kept.push_back(l);
     }
     top.links = kept;
     for (const int sub : subs) {

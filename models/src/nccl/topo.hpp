@@ -24,7 +24,7 @@ struct Path {
 };
 
 struct TopoLink {
-  int from, to;      // node indices
+  int from, to;  // node indices
   EdgeType type;
   float bw;
   int reverse = -1;  // the link of the same type the other way
@@ -32,16 +32,16 @@ struct TopoLink {
 
 struct TopoNode {
   NodeType type = NodeType::pci;
-  int slot = -1;               // position among the nodes of its type
-  int system_index = -1;       // index in System::nodes()
-  int host = 0;                // hosts are numbered in order of their CPUs
+  int slot = -1;          // position among the nodes of its type
+  int system_index = -1;  // index in System::nodes()
+  int host = 0;           // hosts are numbered in order of their CPUs
   const Node* facts = nullptr;
-  std::vector<int> links;      // outgoing, in NCCL's order
+  std::vector<int> links;  // outgoing, in NCCL's order
 };
 
 /// What of the environment changes paths.
 struct PathOptions {
-  int p2p_level = -1;          // -1: NCCL's default
+  int p2p_level = -1;  // -1: NCCL's default
   bool nvb = true;
   bool pxn = true;
   bool pxn_c2c = true;
@@ -94,7 +94,7 @@ class Topo {
   float raw_gpu_bw() const { return raw_gpu_bw_; }  // widest GPU pair before P2P restrictions
   /// GPU and NIC exchange data without host memory.
   bool gpudirect(int gpu, int net, bool read) const;
-  int intermediate_gpu(int gpu, int net) const;     // of a PXN path; the GPU itself otherwise
+  int intermediate_gpu(int gpu, int net) const;  // of a PXN path; the GPU itself otherwise
   int local_cpu(int gpu) const;
   bool p2p_allowed(int a, int b) const;
 

@@ -34,12 +34,18 @@ TuneModel::TuneModel(const TuneInput& input, const Environment& env) : in_{input
 
 const Found& TuneModel::graph(int a) const {
   switch (a) {
-    case ring: return *in_.ring;
-    case direct: return *in_.collnet_direct;
-    case chain: return *in_.collnet_chain;
-    case nvls: return since(18) ? *in_.nvls_graph : *in_.ring;
-    case nvls_tree: return *in_.nvls_graph;
-    default: return *in_.tree;
+    case ring:
+      return *in_.ring;
+    case direct:
+      return *in_.collnet_direct;
+    case chain:
+      return *in_.collnet_chain;
+    case nvls:
+      return since(18) ? *in_.nvls_graph : *in_.ring;
+    case nvls_tree:
+      return *in_.nvls_graph;
+    default:
+      return *in_.tree;
   }
 }
 
@@ -115,8 +121,10 @@ float TuneModel::bus_bandwidth(int c, int a, int p) const {
       if (g.channels < 2) return 0;
       const float efficiency = gen == 2 ? 0.85F : gen == 3 ? 0.74F : 0.0F;
       float intra = g.bw_intra * efficiency * (channels - 1) / channels;
-      if (c == all_reduce) intra *= 2.0F;
-      else intra *= (ppn - 1) / ppn;
+      if (c == all_reduce)
+        intra *= 2.0F;
+      else
+        intra *= (ppn - 1) / ppn;
       const float inter = g.bw_inter * (in_.nodes <= 2 && a == nvls_tree ? 2.0F : 1.0F);
       bw = std::min(intra, inter);
       if (a == nvls_tree) bw = std::min(bw, static_cast<float>(tables.nvls_tree[gen][scale]));
@@ -233,15 +241,18 @@ float TuneModel::path_latency(int c, int a, int p, double net_overhead) const {
       add(2 * (static_cast<float>(n / nodes - 1) * intra + static_cast<float>(floor_log2(nodes)) * inter));
     }
   } else if (a == direct) {
-    add(2 * (static_cast<float>(std::min(1, n / nodes - 1)) * intra + (n / nodes - 1) * (since(19) ? 0.4 : 0.5)) + inter);
+    add(2 * (static_cast<float>(std::min(1, n / nodes - 1)) * intra + (n / nodes - 1) * (since(19) ? 0.4 : 0.5)) +
+        inter);
   } else if (a == chain) {
     add(2 * static_cast<float>(n / nodes - 1) * intra + (since(18) ? inter : 0));
   } else if (a == nvls) {
     if (since(19)) lat = intra;
     if (nodes > 1) add(inter);
   } else if (a == nvls_tree) {
-    if (since(19)) add(intra + 2 * static_cast<float>(floor_log2(nodes)) * inter);
-    else add(2 * (nodes - 1) * tables.hw[net][a][p]);
+    if (since(19))
+      add(intra + 2 * static_cast<float>(floor_log2(nodes)) * inter);
+    else
+      add(2 * (nodes - 1) * tables.hw[net][a][p]);
   } else if (a == pat) {
     add(floor_log2(nodes) * (inter / 3.5) + n * 2.8);
   }
@@ -284,10 +295,14 @@ void TuneModel::forbid(const Environment& env) {
           enabled = g.type_inter <= (far ? PathType::pxn : PathType::pxb) &&
                     g.type_intra <= (since(18) ? PathType::nvb : PathType::nvl) &&
                     (in_.cc_min == in_.cc_max || (since(24) && in_.cc_min >= 90));
-          if (since(27)) enabled = enabled && in_.cc_min >= 70;
-          else if (in_.cc_min == 90) enabled = enabled && since(16);
-          else if (in_.cc_min >= 100) enabled = enabled && since(25) && (in_.cc_min == 100 || in_.cc_min == 120);
-          else enabled = enabled && (in_.cc_min == 70 || in_.cc_min == 80);
+          if (since(27))
+            enabled = enabled && in_.cc_min >= 70;
+          else if (in_.cc_min == 90)
+            enabled = enabled && since(16);
+          else if (in_.cc_min >= 100)
+            enabled = enabled && since(25) && (in_.cc_min == 100 || in_.cc_min == 120);
+          else
+            enabled = enabled && (in_.cc_min == 70 || in_.cc_min == 80);
         }
         if (!on || !enabled) bandwidth_[c][a][p] = 0;
         if (a == ring && !enabled) ring_backup_[c][p] = 0;

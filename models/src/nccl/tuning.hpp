@@ -17,12 +17,12 @@ struct TuneInput {
   int cc_min = 0, cc_max = 0;
   bool x86 = true, amd = false, intel = false, arm = false, power = false;
   bool has_switch = false;
-  bool nvls = false;             // supported on this machine
+  bool nvls = false;  // supported on this machine
   bool collnet = false;
   int comm_channels = 1;
   const Found* ring = nullptr;
   const Found* tree = nullptr;
-  const Found* nvls_graph = nullptr;      // never null; channels may be 0
+  const Found* nvls_graph = nullptr;  // never null; channels may be 0
   const Found* collnet_chain = nullptr;
   const Found* collnet_direct = nullptr;
 };

@@ -14,9 +14,9 @@ using PerScale = std::array<double, 3>;     // 1 node, 2 nodes, more
 enum class Hardware { nvlink, pci, net };
 
 struct TuneTables {
-  std::array<PerProtocol, 7> base;                 // by algorithm, in NCCL's order
-  std::array<std::array<PerProtocol, 7>, 3> hw;    // by Hardware, then algorithm
-  std::array<PerScale, 4> ll_max;                  // by generation: Volta, Ampere, Hopper, Blackwell
+  std::array<PerProtocol, 7> base;                                  // by algorithm, in NCCL's order
+  std::array<std::array<PerProtocol, 7>, 3> hw;                     // by Hardware, then algorithm
+  std::array<PerScale, 4> ll_max;                                   // by generation: Volta, Ampere, Hopper, Blackwell
   std::array<PerScale, 4> ring_ll128, tree_ll128, tree, nvls_tree;  // per channel
 };
 

@@ -72,7 +72,8 @@ std::vector<Clause> parse_list(std::string_view variable, std::string_view value
     throw sim::InputError{std::string{variable} + "=" + std::string{value} + ": " + problem, help};
   };
   std::vector<std::string> names;
-  for (int i = 0; i < (algo ? algorithms : protocols); ++i) names.emplace_back(algo ? algorithm_words[i] : protocol_words[i]);
+  for (int i = 0; i < (algo ? algorithms : protocols); ++i)
+    names.emplace_back(algo ? algorithm_words[i] : protocol_words[i]);
   std::vector<Clause> clauses;
   for (const auto part : split(value, ';')) {
     Clause clause;
@@ -85,7 +86,8 @@ std::vector<Clause> parse_list(std::string_view variable, std::string_view value
         const std::vector<std::string> all{std::begin(list_collectives), std::end(list_collectives)};
         const auto near = nearest_of(prefix, all);
         fail("unknown collective '" + std::string{prefix} + "'",
-             near.empty() ? "one of Broadcast, Reduce, AllGather, ReduceScatter, AllReduce" : "did you mean '" + near + "'?");
+             near.empty() ? "one of Broadcast, Reduce, AllGather, ReduceScatter, AllReduce"
+                          : "did you mean '" + near + "'?");
       }
       list = part.substr(colon + 1);
     } else if (!clauses.empty()) {
@@ -154,7 +156,7 @@ Version Version::parse(std::string_view text) {
     if (rest.empty() || rest.front() != '.') break;
     rest.remove_prefix(1);
   }
-  if (found < 2 || !rest.empty()) {
+  if (found < 2 || !rest.empty() || text.ends_with('.')) {
     throw sim::InputError{"'" + std::string{text} + "' is not a version of NCCL", "such as 2.18 or 2.30.7"};
   }
   if (v < Version{2, 12, -1} || v.major != 2 || v.minor > 30) {
@@ -186,12 +188,18 @@ void check_list(std::string_view variable, std::string_view value) { parse_list(
 
 int collective_index(Op op) {
   switch (op) {
-    case Op::broadcast: return 0;
-    case Op::reduce: return 1;
-    case Op::all_gather: return 2;
-    case Op::reduce_scatter: return 3;
-    case Op::all_reduce: return 4;
-    default: return -1;
+    case Op::broadcast:
+      return 0;
+    case Op::reduce:
+      return 1;
+    case Op::all_gather:
+      return 2;
+    case Op::reduce_scatter:
+      return 3;
+    case Op::all_reduce:
+      return 4;
+    default:
+      return -1;
   }
 }
 
@@ -219,12 +227,12 @@ Datatype datatype(std::string_view name) {
   if (name == "fp8_e4m3" || name == "fp8_e5m2" || name == "f8e4m3" || name == "f8e5m2") {
     return {1, true, false, true, true};
   }
-  const std::vector<std::string> known{"int8", "uint8",  "int32",    "uint32",   "int64",   "uint64",
-                                       "half", "float",  "double",   "bfloat16", "fp8_e4m3", "fp8_e5m2"};
+  const std::vector<std::string> known{"int8", "uint8", "int32",  "uint32",   "int64",    "uint64",
+                                       "half", "float", "double", "bfloat16", "fp8_e4m3", "fp8_e5m2"};
   const auto near = sim::nearest(name, known);
-  throw sim::InputError{"unknown datatype '" + std::string{name} + "'",
-                        near.empty() ? "nccl-tests' names: float, half, bfloat16, double, int8, …"
-                                     : "did you mean '" + near + "'?"};
+  throw sim::InputError{
+      "unknown datatype '" + std::string{name} + "'",
+      near.empty() ? "nccl-tests' names: float, half, bfloat16, double, int8, …" : "did you mean '" + near + "'?"};
 }
 
 }  // namespace linkcast::models::nccl

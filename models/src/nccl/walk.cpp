@@ -69,7 +69,9 @@ int Search::replayed(int step) const { return trial_.gpu(trial_.channels - 1, st
 void Search::next_channel() {
   Walk walk;
   if (options_.inter) {
-    walk.back_to_net = trial_.pattern == Pattern::ring ? topo_.gpus() - 1 : trial_.pattern == Pattern::split_tree ? 1 : 0;
+    walk.back_to_net = trial_.pattern == Pattern::ring         ? topo_.gpus() - 1
+                       : trial_.pattern == Pattern::split_tree ? 1
+                                                               : 0;
     start_from_net(walk);
   } else {
     if (trial_.pattern == Pattern::ring) walk.back_to_first = topo_.gpus() - 1;
@@ -202,7 +204,8 @@ void Search::finish_channel() {
     if (trial_.channels == trial_.max_channels) budget_ = -1;
     // Nothing better can follow: NCCL would walk on until its steps are used up. (In the second pass it matters
     // whether it has steps left, so there the walk goes on.)
-    else if (first_pass_ && options_.prune && !trial_.same_channels && hopeless()) budget_ = 0;
+    else if (first_pass_ && options_.prune && !trial_.same_channels && hopeless())
+      budget_ = 0;
   }
   if (trial_.channels < trial_.max_channels) next_channel();
   --trial_.channels;

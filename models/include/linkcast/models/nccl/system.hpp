@@ -18,7 +18,7 @@ std::string_view name_of(PathType t);
 
 struct Node {
   NodeType type;
-  std::int64_t id = 0;            // NCCL's id: bus id, NUMA id, device number
+  std::int64_t id = 0;  // NCCL's id: bus id, NUMA id, device number
   std::string name;
   // gpu
   int dev = 0, rank = -1, cc = 0;
@@ -32,7 +32,7 @@ struct Node {
   std::uint64_t guid = 0;
   int port = 0, max_conn = 0;
   bool collnet = false;
-  int rail = -1, plane = -1;      // since 2.30; -1: not given
+  int rail = -1, plane = -1;  // since 2.30; -1: not given
   // pci
   std::uint64_t pci_device = 0;
 };
@@ -48,8 +48,8 @@ struct Edge {
 class System {
  public:
   std::string name;
-  int add(Node n);                                              // returns its index
-  void connect(int a, int b, EdgeType t, double bw_GBps);       // both ways; parallel links add up
+  int add(Node n);                                         // returns its index
+  void connect(int a, int b, EdgeType t, double bw_GBps);  // both ways; parallel links add up
   void connect_one_way(int from, int to, EdgeType t, double bw_GBps);
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<std::vector<Edge>>& edges() const { return edges_; }
