@@ -15,7 +15,7 @@ using namespace linkcast::topologies;
 namespace {
 
 Fabric from(const std::string& text) {
-  return load_yaml(std::make_shared<SourceText>(SourceText{"test.yaml", text, false}), "test", {});
+  return load_yaml(std::make_shared<SourceText>(SourceText{"test.yaml", text, false}), "test", LoadOptions{});
 }
 
 std::string error_of(const std::string& path) {
@@ -161,4 +161,20 @@ TEST_CASE("mutated catalog files are loaded or refused", "[topologies][loader][f
     }
   }
   CHECK(refused > 1000);
+}
+
+TEST_CASE("the examples of docs/topology.md load", "[topologies][docs]") {
+  std::ifstream in{fs::path{LINKCAST_SOURCE_DIR} / "docs/topology.md"};
+  const std::string page{std::istreambuf_iterator<char>{in}, {}};
+  const auto block = [&](std::string_view first_line) {
+    const auto begin = page.find("```yaml\n" + std::string{first_line});
+    REQUIRE(begin != std::string::npos);
+    const auto start = begin + 8;
+    return page.substr(start, page.find("```", start) - start);
+  };
+  const auto f = from(block("schema:"));
+  CHECK(f.gpus().size() == 8);
+  CHECK(f.bisection().GBps() == Approx(1800));
+  const auto g = from("schema: linkcast.topology/1\nextends: dgx-h100\n" + block("overrides:"));
+  CHECK(check(g).size() >= 4);
 }

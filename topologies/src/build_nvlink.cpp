@@ -41,7 +41,7 @@ void build_switches(NodeBuild& b, const Value& v, const LinkPart* link, PortUse&
     r.problem(*v.get("model"), fmt::format("switch part '{}' is a PCIe switch, not an NVSwitch", *model));
     part = nullptr;
   }
-  if (!links || count == 0) return;
+  if (!links || count == 0 || !b.gpus_known) return;
   const auto gpu_count = static_cast<int>(b.gpus.size());
   if (count % boards != 0) {
     r.problem(*v.get("count"), fmt::format("{} switches do not divide over {} boards", count, boards));
@@ -164,9 +164,8 @@ void build_nvlink(NodeBuild& b, const Value& nvlink) {
   if (!switches && !mesh) r.problem(nvlink, "'nvlink' has neither 'switches' nor 'mesh'");
   if (switches && mesh) r.problem(nvlink, "'nvlink' has both 'switches' and 'mesh'", "keep one of them");
   PortUse use;
-  if (!b.gpus_known) return;
   if (switches) build_switches(b, *switches, link, use);
-  if (mesh && !switches) build_mesh(b, *mesh, link, use);
+  if (mesh && !switches && b.gpus_known) build_mesh(b, *mesh, link, use);
 }
 
 void build_c2c(NodeBuild& b, const Value& c2c) {

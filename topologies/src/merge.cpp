@@ -43,7 +43,7 @@ std::vector<Parameter> read_parameters(ReadContext context, const Value& params)
     if (const auto* choices = r.find("choices")) {
       if (!choices->is_sequence()) r.problem(*choices, "'choices' must be a list");
       for (const auto& c : choices->items) p.choices.push_back(c.text);
-      if (choices->is_sequence() && std::ranges::find(p.choices, p.value) == p.choices.end()) {
+      if (!p.value.empty() && choices->is_sequence() && std::ranges::find(p.choices, p.value) == p.choices.end()) {
         r.problem(*choices, fmt::format("the default '{}' is not among the choices", p.value));
       }
     }
