@@ -180,7 +180,7 @@ void Search::measure_hops() {
 bool Search::outlasts_budget(int channels) const {
   const int gpus = topo_.gpus();
   double orders = 1;
-  if (topo_.has_switch())
+  if (neighbours_only())
     orders = 2.0 * gpus;
   else
     for (int i = 2; i <= gpus; ++i) orders *= i;
@@ -196,6 +196,7 @@ bool Search::hopeless() {
   if (!outlasts_budget(most)) return false;
   if (most < std::max(1, trial_.min_channels)) return true;
   if (best_.channels == 0) return false;
+  if (!since(20) && trial_.cross_nic != best_.cross_nic) return false;
   const float could = static_cast<float>(most) * trial_.bw_intra;
   const float have = static_cast<float>(best_.channels) * best_.bw_intra;
   if (could != have) return could < have;

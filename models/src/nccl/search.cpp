@@ -25,7 +25,7 @@ std::vector<float> ladder(int cc, bool inter, const Version& v) {
       add({90, 80, 70, 60, 50});
       if (since(29, 2)) add({45});
       add({40, 30, 24, 20, 19});
-      if (since(26)) add({18});
+      if (since(27)) add({18});
       return speeds;
     }
     if (since(27)) add({96});
@@ -120,9 +120,13 @@ PathType Search::worse(PathType t) const {
 
 Found Search::find(Pattern pattern, int min_channels, int max_channels, bool collnet) {
   const int gpus = topo_.gpus();
-  const bool can_cross = topo_.nets() > 1 && (pattern == Pattern::ring || pattern == Pattern::balanced_tree ||
-                                              pattern == Pattern::split_tree);
+  const bool shape_may_cross =
+      pattern == Pattern::ring || pattern == Pattern::balanced_tree || pattern == Pattern::split_tree;
+  // Until 2.24 a single node had no NICs left when the search began.
+  const bool can_cross = topo_.nets() > 1 && (shape_may_cross || !since(18)) && (options_.inter || since(25));
   requested_cross_nic_ = can_cross ? options_.cross_nic : 0;
+  // Alternating rings (2) came with 2.19; before, crossing was one more thing to try.
+  crossing_ = requested_cross_nic_ == 2 && since(19) ? 2 : requested_cross_nic_ != 0 && !since(19) ? 1 : 0;
 
   best_ = Found{};
   best_.pattern = pattern;
@@ -135,11 +139,13 @@ Found Search::find(Pattern pattern, int min_channels, int max_channels, bool col
 
   auto nearest_intra = PathType::loc, nearest_inter = PathType::pix;
   auto farthest_intra = PathType::sys, farthest_inter = PathType::sys;
-  if (gpus > 1) {
+  if (!since(25)) {
+    if (gpus > 1) nearest_intra = PathType::nvl;
+  } else if (gpus > 1) {
     nearest_intra = topo_.nearest_type(NodeType::gpu);
     farthest_intra = topo_.farthest_type(NodeType::gpu);
   }
-  if (options_.inter) {
+  if (options_.inter && since(25)) {
     nearest_inter = topo_.nearest_type(NodeType::net);
     farthest_inter = topo_.farthest_type(NodeType::net);
     farthest_intra = farthest_inter;
@@ -152,15 +158,15 @@ Found Search::find(Pattern pattern, int min_channels, int max_channels, bool col
 
   if (pattern == Pattern::nvls) {
     if (!topo_.has_switch() || topo_.cc_min() < 90) return best_;
-    const int arity = topo_.version() >= Version{2, 21, 0} ? 32 : 8;
-    best_.max_channels = std::min(arity, gpus);
+    best_.max_channels = since(25) ? std::min(32, gpus) : gpus;
   }
   if (pattern == Pattern::collnet_direct) best_.max_channels = std::min(8, gpus);
   if (gpus == 1 && pattern != Pattern::ring) best_.pattern = Pattern::tree;
   // All GPUs take an equal part in NVLS inside a node.
   if (!options_.inter && best_.pattern == Pattern::nvls) best_.min_channels = best_.max_channels;
   // Trees need two channels to pay off between two NVLink islands, and rings must match.
-  if (best_.pattern == Pattern::ring && topo_.split_nvlink() && best_.max_channels >= 2 && best_.min_channels == 1) {
+  if (since(26) && best_.pattern == Pattern::ring && topo_.split_nvlink() && best_.max_channels >= 2 &&
+      best_.min_channels == 1) {
     best_.min_channels = 2;
   }
 
@@ -168,8 +174,8 @@ Found Search::find(Pattern pattern, int min_channels, int max_channels, bool col
   if (gpus > 1 && best_.pattern != Pattern::ring) total *= static_cast<float>(gpus * 1.0 / (gpus - 1));
   speed_ = 0;
   const int last = static_cast<int>(ladder_.size()) - 1;
-  while ((ladder_[speed_] > max_bw_ || ladder_[speed_] * static_cast<float>(best_.min_channels) > total) &&
-         speed_ < last) {
+  const auto wanted = since(18) ? static_cast<float>(best_.min_channels) : 0.0F;
+  while ((ladder_[speed_] > max_bw_ || ladder_[speed_] * wanted > total) && speed_ < last) {
     ++speed_;
   }
   trial_ = best_;
@@ -183,9 +189,11 @@ Found Search::find(Pattern pattern, int min_channels, int max_channels, bool col
     enough = budget_ == -1 || static_cast<float>(best_.channels) * best_.bw_inter >= total_bw_;
   } while (!enough && relax(nearest_intra, nearest_inter, farthest_intra, farthest_inter));
   first_pass_ = false;
-  duplicate_channels();
+  if (since(19)) duplicate_channels();
   raise_bandwidth();
-  if (best_.channels == 0 && !collnet && best_.pattern != Pattern::nvls) fall_back();
+  const bool none = best_.channels == 0;
+  if (none && !collnet && best_.pattern != Pattern::nvls) fall_back();
+  if (!since(19)) duplicate_channels();
   return best_;
 }
 
@@ -203,7 +211,7 @@ void Search::attempt() {
 // The next combination to try while nothing is good enough: an odometer whose fastest digit is "all channels alike",
 // then the shape of the tree, the path types, crossing NICs, and last a lower bandwidth.
 bool Search::relax(PathType nearest_intra, PathType nearest_inter, PathType farthest_intra, PathType farthest_inter) {
-  if (trial_.same_channels && !(topo_.amd() && trial_.type_intra == PathType::sys)) {
+  if (trial_.same_channels && !(since(19) && topo_.amd() && trial_.type_intra == PathType::sys)) {
     trial_.same_channels = false;
     return true;
   }
@@ -211,7 +219,7 @@ bool Search::relax(PathType nearest_intra, PathType nearest_inter, PathType fart
   global_budget_ += budget_;
   if (global_budget_ < 0 && best_.channels > 0) return false;
 
-  if (topo_.cc_min() >= 90 && trial_.pattern == Pattern::balanced_tree) {
+  if (since(18) && topo_.cc_min() >= 90 && trial_.pattern == Pattern::balanced_tree) {
     trial_.pattern = Pattern::tree;
     return true;
   }
@@ -231,12 +239,12 @@ bool Search::relax(PathType nearest_intra, PathType nearest_inter, PathType fart
   }
   trial_.type_inter = nearest_inter;
 
-  if (requested_cross_nic_ == 2 && trial_.cross_nic == 0 &&
-      (best_.pattern == Pattern::ring || best_.pattern == Pattern::balanced_tree)) {
-    trial_.cross_nic = 2;
+  const bool shape_crosses = best_.pattern == Pattern::ring || best_.pattern == Pattern::balanced_tree;
+  if (crossing_ != 0 && trial_.cross_nic == 0 && (shape_crosses || crossing_ == 1)) {
+    trial_.cross_nic = crossing_;
     return true;
   }
-  trial_.cross_nic = requested_cross_nic_ == 1 ? 1 : 0;
+  trial_.cross_nic = requested_cross_nic_ == 1 && since(19) ? 1 : 0;
 
   const bool lower = speed_ + 1 < static_cast<int>(ladder_.size());
   if (lower && (best_.channels == 0 || ladder_[speed_ + 1] / best_.bw_inter > .49F)) {
@@ -249,7 +257,7 @@ bool Search::relax(PathType nearest_intra, PathType nearest_inter, PathType fart
 // Few wide channels are split into twice as many, because one channel is one block of threads on the GPU.
 void Search::duplicate_channels() {
   if (best_.channels == 0 || best_.pattern == Pattern::nvls || best_.bw_intra < 25) return;
-  if (topo_.cc_min() > 80 && best_.bw_intra < 50 && best_.channels > 4) return;
+  if (since(18) && topo_.cc_min() > 80 && best_.bw_intra < 50 && best_.channels > 4) return;
   const int gpus = topo_.gpus();
   const int doubled = std::min(best_.channels * 2, best_.max_channels);
   for (int c = best_.channels; c < doubled; ++c) {
@@ -274,8 +282,9 @@ void Search::raise_bandwidth() {
   budget_ = -1;
   while (budget_ != 0 && speed_ > 0) {
     if (best_.pattern == Pattern::ring) {
+      if (!since(19)) break;
       trial_.bw_intra = trial_.bw_inter = ladder_[--speed_];
-    } else if (best_.pattern == Pattern::nvls && trial_.bw_inter == best_.bw_inter &&
+    } else if (since(19) && best_.pattern == Pattern::nvls && trial_.bw_inter == best_.bw_inter &&
                trial_.bw_inter < trial_.bw_intra * 2) {
       trial_.min_channels = trial_.max_channels = best_.channels;
       trial_.bw_inter = ladder_[--speed_];

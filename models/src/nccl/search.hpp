@@ -62,6 +62,8 @@ class Search {
   void duplicate_channels();
   void fall_back();
   PathType worse(PathType t) const;
+  bool since(int minor, int patch = 0) const { return topo_.version() >= Version{2, minor, patch}; }
+  bool neighbours_only() const { return topo_.has_switch() && since(21); }
 
   // bounds.cpp: what an attempt could find at best.
   bool hopeless();
@@ -88,6 +90,7 @@ class Search {
   void order_candidates(int gpu, int sort_net, std::vector<int>& out, std::size_t at);
   void order_by_net(int gpu, int entry, std::vector<int>& out) const;
   bool exit_allowed(int entry, int exit, int step) const;
+  std::array<int, 2> neighbours(int gpu) const;
   bool better() const;
   void sort_peers();
   int replayed(int step) const;
@@ -101,7 +104,7 @@ class Search {
   std::vector<float> ladder_;
 
   Found best_, trial_;
-  int requested_cross_nic_ = 0;
+  int requested_cross_nic_ = 0, crossing_ = 0;
   bool try_same_ = true;
   int speed_ = 0;
   std::int64_t global_budget_ = 0;

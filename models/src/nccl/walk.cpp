@@ -137,7 +137,7 @@ void Search::start_from_net(Walk walk) {
       walk.order = Order::replay;
       try_gpu(NodeType::net, n, replayed(-1), 0, walk);
     } else {
-      if (channel == 0 && !topo_.has_switch()) {
+      if (channel == 0 && !(topo_.has_switch() && since(19))) {
         // The order of the bus as a reference, on a small budget of its own.
         const int saved = budget_;
         budget_ = 1 << 10;
@@ -216,9 +216,12 @@ bool Search::better() const {
   const auto sum = [](int channels, float bw) { return static_cast<float>(channels) * bw; };
   if (trial_.pattern == Pattern::nvls) {
     return (trial_.channels > best_.channels && trial_.channels <= topo_.gpus()) ||
-           sum(trial_.channels, trial_.bw_inter) > sum(best_.channels, best_.bw_inter);
+           (since(19) && sum(trial_.channels, trial_.bw_inter) > sum(best_.channels, best_.bw_inter));
   }
-  const float now = sum(trial_.channels, trial_.bw_intra), before = sum(best_.channels, best_.bw_intra);
+  const float now = sum(trial_.channels, trial_.bw_intra);
+  float before = sum(best_.channels, best_.bw_intra);
+  // 2.18 and 2.19 gave graphs that stay on their NIC a bonus of 15 %.
+  if (since(18) && !since(20)) before *= static_cast<float>(1.0 - (best_.cross_nic - trial_.cross_nic) * .15);
   if (now != before) return now > before;
   return trial_.pattern == best_.pattern && trial_.cross_nic == best_.cross_nic && trial_.hops < best_.hops;
 }
@@ -287,21 +290,10 @@ struct Score {
 // Which GPU next: best network, then best NVLink, then nearest. With a switch only the two neighbours count, since
 // NVSwitches prefer few peers.
 void Search::order_candidates(int gpu, int sort_net, std::vector<int>& out, std::size_t at) {
-  const int gpus = topo_.gpus();
   const auto flag = std::uint64_t{1} << trial_.channels;
   const auto open = [&](int g) { return g != gpu && topo_.gpu_path(gpu, g).hops() > 0 && (used_[g] & flag) == 0; };
-  if (topo_.has_switch()) {
-    const int previous = (gpu + gpus - 1) % gpus, next = (gpu + 1) % gpus;
-    int tries[2] = {next, -1};
-    // The last one that NCCL puts in front is tried first.
-    if (trial_.pattern == Pattern::ring && previous != next) {
-      tries[0] = previous;
-      tries[1] = next;
-    } else if ((trial_.pattern == Pattern::balanced_tree || trial_.pattern == Pattern::split_tree) &&
-               previous != next) {
-      tries[1] = previous;
-    }
-    for (const int g : tries) {
+  if (neighbours_only()) {
+    for (const int g : neighbours(gpu)) {
       if (g >= 0 && open(g)) out.push_back(g);
     }
     return;
@@ -322,6 +314,23 @@ void Search::order_candidates(int gpu, int sort_net, std::vector<int>& out, std:
     return static_cast<int>(a.bw) == static_cast<int>(b.bw) && a.hops() == b.hops();
   };
   if (sort_net == -1 && std::all_of(first, out.end(), like_first)) std::reverse(first, out.end());
+  if (!topo_.has_switch() || !since(19)) return;
+  const auto preferred = neighbours(gpu);
+  for (auto g = preferred.rbegin(); g != preferred.rend(); ++g) {
+    const auto it = std::find(first, out.end(), *g);
+    if (it != out.end()) std::rotate(first, it, it + 1);
+  }
+}
+
+// On a switch: the neighbours in the order of the tries. The one that NCCL puts in front last is tried first.
+std::array<int, 2> Search::neighbours(int gpu) const {
+  const int gpus = topo_.gpus();
+  const int previous = (gpu + gpus - 1) % gpus, next = (gpu + 1) % gpus;
+  if (previous != next) {
+    if (trial_.pattern == Pattern::ring) return {previous, next};
+    if (trial_.pattern == Pattern::balanced_tree || trial_.pattern == Pattern::split_tree) return {next, previous};
+  }
+  return {next, -1};
 }
 
 void Search::sort_peers() {
