@@ -72,6 +72,11 @@ int perform(const Options& o, Io& io) {
   warn_of_idle_variables({q.options.nccl, q.options.env}, io.log);
   const auto machine = load_machine(o.machine);
   if (machine.ranks.size() < 2) throw UsageError{"error: a collective needs at least 2 ranks\n  help: --gpus 2 or more"};
+  if (q.call.root >= static_cast<int>(machine.ranks.size())) {
+    throw sim::InputError{fmt::format("--root: there is no rank {}", q.call.root),
+                          fmt::format("the ranks are 0 to {}", machine.ranks.size() - 1)};
+  }
+  if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
   const workloads::CollectiveModel model{machine.fabric, q.options};
   const int ranks = static_cast<int>(machine.ranks.size());
   const auto& architecture = machine.fabric.gpu_model(machine.fabric.gpus()[0]).architecture;

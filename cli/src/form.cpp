@@ -141,6 +141,10 @@ int CommandLine::perform(int argc, const char* const* argv, Io& io) {
     const auto& app = *impl_->chosen().app;
     io.out << app.help(app.get_parent() == nullptr ? "" : full_name(*app.get_parent()));
     return done;
+  } catch (const CLI::ArgumentMismatch& e) {
+    const std::string text = e.what();
+    refuse(text.substr(0, text.find(':')) + ": the value is missing, or there is one too many",
+           fmt::format("'{} --help' shows what it takes", full_name(*impl_->chosen().app)));
   } catch (const CLI::ParseError& e) {
     throw UsageError{std::string{"error: "} + e.what()};
   }

@@ -20,8 +20,7 @@ json graph_json(const models::nccl::Graph& g) {
           {"bwInter", tenth(g.bw_inter)},
           {"typeIntra", name_of(g.type_intra)},
           {"typeInter", name_of(g.type_inter)},
-          {"sameChannels", g.same_channels},
-          {"intra", g.intra}};
+          {"sameChannels", g.same_channels}};
 }
 
 json head(const NcclFacts& facts) {

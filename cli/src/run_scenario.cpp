@@ -22,6 +22,7 @@ int perform(const Options& o, Io& io) {
   for (const auto& text : o.set) problems.collect([&] { return assignment("--set", text); });
   problems.finish();
 
+  if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
   sim::Timeline timeline;
   workloads::ScenarioOptions options;
   options.set = o.set;

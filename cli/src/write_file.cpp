@@ -11,14 +11,28 @@
 
 namespace linkcast::cli {
 
+namespace {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+[[noreturn]] void refuse(std::string_view option, const std::string& path, int reason) {
+  throw UsageError{fmt::format("error: {}: cannot write '{}': {}", option, path, std::strerror(reason))};
+}
+
+File open(std::string_view option, const std::string& path, const char* mode) {
+  File file{std::fopen(path.c_str(), mode), &std::fclose};
+  if (!file) refuse(option, path, errno);
+  return file;
+}
+
+}  // namespace
+
+void check_writable(std::string_view option, const std::string& path) { open(option, path, "ab"); }
+
 void write_file(std::string_view option, const std::string& path, std::string_view text) {
-  const auto refuse = [&] {
-    const int reason = errno;
-    throw UsageError{fmt::format("error: {}: cannot write '{}': {}", option, path, std::strerror(reason))};
-  };
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(path.c_str(), "wb"), &std::fclose};
-  if (!file) refuse();
-  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() || std::fflush(file.get()) != 0) refuse();
+  const auto file = open(option, path, "wb");
+  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() || std::fflush(file.get()) != 0)
+    refuse(option, path, errno);
 }
 
 }  // namespace linkcast::cli
