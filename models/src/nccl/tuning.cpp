@@ -6,8 +6,6 @@
 #include <bit>
 #include <cstdlib>
 
-#include "nccl/tuning_tables.hpp"
-
 namespace linkcast::models::nccl {
 
 namespace {
@@ -25,7 +23,9 @@ int limited(std::optional<long long> wanted, int least, int most, int otherwise)
 }
 }  // namespace
 
-TuneModel::TuneModel(const TuneInput& input, const Environment& env) : in_{input} {
+TuneModel::TuneModel(const TuneInput& input, const Environment& env) : in_{input}, tables_{tune_tables(input.version)} {
+  constexpr int pci = 1;
+  if (in_.power) tables_.hw[pci][tree][simple] = tables_.hw[pci][ring][simple];
   thread_limits(env);
   if (in_.ranks <= 1) return;
   fill(env);
@@ -100,7 +100,6 @@ bool TuneModel::considered(int c, int a, int p, const Environment& env) const {
 }
 
 float TuneModel::bus_bandwidth(int c, int a, int p) const {
-  const auto tables = tune_tables(in_.version);
   const Found& g = graph(a);
   const int scale = std::min(in_.nodes, 3) - 1;
   // 2.12 to 2.16 knew a generation only where all GPUs are of it.
@@ -110,7 +109,7 @@ float TuneModel::bus_bandwidth(int c, int a, int p) const {
   if (!since(16)) gen = in_.cc_min == 80 && in_.cc_max == 80 ? 1 : 0;
   // LL: inside a node the GPU decides, across nodes the CPU.
   const int ll_row = in_.nodes == 1 ? gen : in_.amd ? 1 : 0;
-  const double ll_max = tables.ll_max[ll_row][scale];
+  const double ll_max = tables_.ll_max[ll_row][scale];
   const auto ppn = static_cast<float>(in_.ranks) / static_cast<float>(in_.nodes);
   const auto channels = static_cast<float>(g.channels);
 
@@ -127,7 +126,7 @@ float TuneModel::bus_bandwidth(int c, int a, int p) const {
         intra *= (ppn - 1) / ppn;
       const float inter = g.bw_inter * (in_.nodes <= 2 && a == nvls_tree ? 2.0F : 1.0F);
       bw = std::min(intra, inter);
-      if (a == nvls_tree) bw = std::min(bw, static_cast<float>(tables.nvls_tree[gen][scale]));
+      if (a == nvls_tree) bw = std::min(bw, static_cast<float>(tables_.nvls_tree[gen][scale]));
     } else if (since(19)) {
       if (a == nvls) {
         bw = since(27) && c != all_reduce ? std::min(g.bw_intra * (ppn - 1.0F) / ppn, g.bw_inter * 0.9F)
@@ -150,13 +149,13 @@ float TuneModel::bus_bandwidth(int c, int a, int p) const {
   }
   if (a == ring && p == ll128) {
     const double share = !since(23) && ppn < 2 ? 0.7 : 0.92;
-    narrow(std::min(bus * share, n * tables.ring_ll128[gen][scale]));
+    narrow(std::min(bus * share, n * tables_.ring_ll128[gen][scale]));
   }
   if (a == tree) {
-    if (c == all_reduce) narrow(std::min(bus * .92, n * tables.tree[gen][scale]));
+    if (c == all_reduce) narrow(std::min(bus * .92, n * tables_.tree[gen][scale]));
     if (p == ll) narrow(std::min(bus * 1.0 / 3.8, ll_max));
     if (p == ll128) {
-      narrow(std::min(bus * (in_.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0), n * tables.tree_ll128[gen][scale]));
+      narrow(std::min(bus * (in_.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0), n * tables_.tree_ll128[gen][scale]));
     }
     if (since(18) && g.pattern == Pattern::tree) narrow(bus * .85);
   }
@@ -197,9 +196,7 @@ float TuneModel::to_algorithm_bandwidth(int c, int a, float bus) const {
 }
 
 float TuneModel::path_latency(int c, int a, int p, double net_overhead) const {
-  auto tables = tune_tables(in_.version);
   constexpr int pci = 1, net = 2;
-  if (in_.power) tables.hw[pci][tree][simple] = tables.hw[pci][ring][simple];
   const Found& g = graph(a);
   const int intra_hw = g.type_intra == PathType::nvl ? 0 : pci;
   const int hw = in_.nodes == 1 ? intra_hw : net;
@@ -207,10 +204,10 @@ float TuneModel::path_latency(int c, int a, int p, double net_overhead) const {
   const bool spread = c == all_gather || c == reduce_scatter;
   const int steps = c == all_reduce ? 2 * (n - 1) : spread ? n - 1 : n;
 
-  auto lat = static_cast<float>(tables.base[a][p]);
+  auto lat = static_cast<float>(tables_.base[a][p]);
   const auto add = [&](double v) { lat = static_cast<float>(lat + v); };
-  auto intra = static_cast<float>(tables.hw[intra_hw][a][p]);
-  auto inter = static_cast<float>(tables.hw[net][since(23) && n == nodes ? tree : a][p]);
+  auto intra = static_cast<float>(tables_.hw[intra_hw][a][p]);
+  auto inter = static_cast<float>(tables_.hw[net][since(23) && n == nodes ? tree : a][p]);
   if (since(18)) {
     inter += g.latency_inter;
     if (p == simple) inter += g.latency_inter;  // the flush
@@ -220,12 +217,12 @@ float TuneModel::path_latency(int c, int a, int p, double net_overhead) const {
   }
 
   if (a == ring) {
-    auto step = static_cast<float>(tables.hw[hw][a][p]);
+    auto step = static_cast<float>(tables_.hw[hw][a][p]);
     if (c == reduce || c == broadcast) {
       if (g.same_channels) {
         add(step);
       } else {
-        if (p == simple) step = static_cast<float>(tables.hw[hw][tree][p]);
+        if (p == simple) step = static_cast<float>(tables_.hw[hw][tree][p]);
         add(static_cast<float>(steps) * step);
       }
     } else {
@@ -252,7 +249,7 @@ float TuneModel::path_latency(int c, int a, int p, double net_overhead) const {
     if (since(19))
       add(intra + 2 * static_cast<float>(floor_log2(nodes)) * inter);
     else
-      add(2 * (nodes - 1) * tables.hw[net][a][p]);
+      add(2 * (nodes - 1) * tables_.hw[net][a][p]);
   } else if (a == pat) {
     add(floor_log2(nodes) * (inter / 3.5) + n * 2.8);
   }

@@ -7,6 +7,7 @@
 
 #include "nccl/rules.hpp"
 #include "nccl/search.hpp"
+#include "nccl/tuning_tables.hpp"
 
 namespace linkcast::models::nccl {
 
@@ -50,6 +51,7 @@ class TuneModel {
   bool since(int minor, int patch = 0) const { return in_.version >= Version{2, minor, patch}; }
 
   TuneInput in_;
+  TuneTables tables_;
   float latency_[collectives][algorithms][protocols] = {};
   float bandwidth_[collectives][algorithms][protocols] = {};
   float ring_backup_[collectives][protocols] = {};
