@@ -49,7 +49,7 @@ TEST_CASE("the command says what it said before") {
     INFO(path.filename().string());
     REQUIRE(first.rfind("$ linkcast ", 0) == 0);
     const auto line = first.substr(11);
-    const auto actual = transcript(line, linkcast(line));
+    const auto actual = transcript(line, typed(line));
     if (refresh)
       std::ofstream{path, std::ios::binary} << actual;
     else

@@ -32,7 +32,7 @@ inline std::vector<std::string> words_of(const std::string& line) {
 }
 
 /// `line` without "linkcast".
-inline Ran linkcast(const std::string& line, std::stop_token stop = {}) {
+inline Ran typed(const std::string& line, std::stop_token stop = {}) {
   const auto words = words_of("linkcast " + line);
   std::vector<const char*> argv;
   for (const auto& w : words) argv.push_back(w.c_str());
