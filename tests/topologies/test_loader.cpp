@@ -90,6 +90,22 @@ node:
   CHECK(again.links().size() == f.links().size());
 }
 
+TEST_CASE("hostile files are refused before they cost anything", "[topologies][loader]") {
+  const auto refused = [](const std::string& text) {
+    try {
+      from(text);
+    } catch (const sim::InputError& e) {
+      return std::string{e.diagnostics().front().problem};
+    }
+    return std::string{"no error"};
+  };
+  CHECK(refused(std::string(1'000'000, '[')) == "more than 200000 lists and maps");
+  CHECK_THAT(refused(std::string(100'000, '[')), Catch::Contains("nested"));
+  std::string many = "schema: linkcast.topology/1\n";
+  for (int i = 0; i < 6'000; ++i) many += "k" + std::to_string(i) + ": v\n";
+  CHECK(refused(many) == "more than 5000 keys in one map");
+}
+
 // What the fuzzer does, with a fixed seed: no input crashes, hangs or throws anything but InputError.
 TEST_CASE("mutated catalog files are loaded or refused", "[topologies][loader][fuzz]") {
   std::mt19937 random{20240607};

@@ -226,6 +226,7 @@ std::optional<std::vector<int>> MapReader::integers(std::string_view key, int lo
 void MapReader::done() {
   if (!sound()) return;
   for (const auto& e : map_.entries) {
+    if (context_.problems->full()) return;
     if (std::ranges::find(known_, e.key.text) != known_.end()) continue;
     problem(e.key, fmt::format("unknown key '{}' in {}", shorten(e.key.text), what_), suggest(e.key.text, known_));
   }

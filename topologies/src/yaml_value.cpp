@@ -187,6 +187,10 @@ class Builder : public YAML::EventHandler {
                     fmt::format("first written in line {}: keep one of them", first->second));
       return;
     }
+    if (top.value.entries.size() >= max_keys) {
+      problems_.add(top.key, fmt::format("more than {} keys in one map", max_keys));
+      throw Refused{};
+    }
     top.value.entries.push_back({std::move(top.key), std::move(v)});
   }
 
@@ -202,6 +206,14 @@ class Builder : public YAML::EventHandler {
 }  // namespace
 
 Value parse_yaml(const Source& file, std::string_view text, Problems& problems, int line_offset) {
+  // yaml-cpp reads ahead to the end of an open bracket before it reports anything: bound it beforehand. Every bracket
+  // opens a value, so that no file within max_values has more.
+  const auto brackets = std::ranges::count_if(text, [](char c) { return c == '[' || c == '{'; });
+  if (static_cast<std::size_t>(brackets) > max_values) {
+    problems.add(file, 1, 1, fmt::format("more than {} lists and maps", max_values),
+                 "no topology needs so many: is a bracket not closed?");
+    return {};
+  }
   Builder builder{file, problems, line_offset};
   ViewBuffer buffer{text};
   std::istream in{&buffer};

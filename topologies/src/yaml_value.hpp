@@ -70,6 +70,7 @@ class Problems {
 inline constexpr std::size_t max_file_bytes = std::size_t{16} << 20;
 inline constexpr int max_nesting = 48;              // the deepest honest file has about 8
 inline constexpr std::size_t max_values = 200'000;  // after aliases are expanded
+inline constexpr std::size_t max_keys = 5'000;      // of one map
 
 /// Parses one document. Adds what is wrong to `problems`; the value is what could be read (null after broken syntax).
 /// `line_offset`: lines of the file before `text` (for a part cut out of a larger file).
