@@ -1,3 +1,4 @@
+// See expected_error.hpp. Looks a row up; the rows are made by `linkcast validate --expected-errors`.
 #include "linkcast/calibration/expected_error.hpp"
 
 #include <fmt/format.h>

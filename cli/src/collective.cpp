@@ -20,8 +20,8 @@ struct Options {
 };
 
 const std::vector<std::string>& dtypes() {
-  static const std::vector<std::string> names{"float",    "half",   "bfloat16", "double", "int8",    "uint8",
-                                              "int32",    "uint32", "int64",    "uint64", "fp8_e4m3", "fp8_e5m2"};
+  static const std::vector<std::string> names{"float", "half",   "bfloat16", "double", "int8",     "uint8",
+                                              "int32", "uint32", "int64",    "uint64", "fp8_e4m3", "fp8_e5m2"};
   return names;
 }
 
@@ -45,8 +45,7 @@ CollectiveQuestion understand(const Options& o) {
   const std::vector<std::string> modes{"single-process", "multi-process", "graph"};
   if (const auto i = problems.collect([&] { return one_of("--launch", o.launch, modes); }))
     q.options.launch = static_cast<models::LaunchMode>(*i);
-  if (!o.floor.empty())
-    q.options.launch_floor = problems.collect([&] { return time_span("--launch-floor", o.floor); });
+  if (!o.floor.empty()) q.options.launch_floor = problems.collect([&] { return time_span("--launch-floor", o.floor); });
   const std::vector<std::string> fidelities{"flow", "chunk"};
   if (const auto i = problems.collect([&] { return one_of("--fidelity", o.fidelity, fidelities); }))
     q.options.fidelity = static_cast<workloads::Fidelity>(*i);
@@ -55,7 +54,8 @@ CollectiveQuestion understand(const Options& o) {
   q.call.in_place = o.in_place;
   q.call.registered = o.registered;
   q.call.symmetric_windows = o.symmetric;
-  if (!o.root.empty()) q.call.root = problems.collect([&] { return whole_number("--root", o.root, 0, 1'000'000); }).value_or(0);
+  if (!o.root.empty())
+    q.call.root = problems.collect([&] { return whole_number("--root", o.root, 0, 1'000'000); }).value_or(0);
   if (nodes_of(o.machine, problems) > 1)
     problems.add("--nodes: collectives are simulated inside one node so far",
                  "'linkcast nccl --nodes N' shows what NCCL chooses over several");
@@ -71,7 +71,8 @@ int perform(const Options& o, Io& io) {
   const auto q = understand(o);
   warn_of_idle_variables({q.options.nccl, q.options.env}, io.log);
   const auto machine = load_machine(o.machine);
-  if (machine.ranks.size() < 2) throw UsageError{"error: a collective needs at least 2 ranks\n  help: --gpus 2 or more"};
+  if (machine.ranks.size() < 2)
+    throw UsageError{"error: a collective needs at least 2 ranks\n  help: --gpus 2 or more"};
   if (q.call.root >= static_cast<int>(machine.ranks.size())) {
     throw sim::InputError{fmt::format("--root: there is no rank {}", q.call.root),
                           fmt::format("the ranks are 0 to {}", machine.ranks.size() - 1)};

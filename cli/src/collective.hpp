@@ -13,8 +13,8 @@
 namespace linkcast::cli {
 
 struct CollectiveQuestion {
-  std::string topology;           // as it was asked for
-  models::nccl::Call call;        // its size is that of the row
+  std::string topology;     // as it was asked for
+  models::nccl::Call call;  // its size is that of the row
   std::vector<sim::Bytes> sizes;
   workloads::CommunicatorOptions options;
 };

@@ -32,18 +32,24 @@ std::string with_widths(const auto&... cells) {
 
 std::string_view words_of(models::LaunchMode mode) {
   switch (mode) {
-    case models::LaunchMode::single_process: return "one process for all GPUs";
-    case models::LaunchMode::graph: return "replay of a CUDA graph";
-    case models::LaunchMode::multi_process: break;
+    case models::LaunchMode::single_process:
+      return "one process for all GPUs";
+    case models::LaunchMode::graph:
+      return "replay of a CUDA graph";
+    case models::LaunchMode::multi_process:
+      break;
   }
   return "one process per GPU";
 }
 
 std::string_view name_of(models::LaunchMode mode) {
   switch (mode) {
-    case models::LaunchMode::single_process: return "single-process";
-    case models::LaunchMode::graph: return "graph";
-    case models::LaunchMode::multi_process: break;
+    case models::LaunchMode::single_process:
+      return "single-process";
+    case models::LaunchMode::graph:
+      return "graph";
+    case models::LaunchMode::multi_process:
+      break;
   }
   return "multi-process";
 }
@@ -68,8 +74,10 @@ std::int64_t count_of(const models::nccl::Call& call, sim::Bytes size, int ranks
     case Op::reduce_scatter:
     case Op::alltoall:
     case Op::gather:
-    case Op::scatter: return elements / ranks;
-    default: return elements;
+    case Op::scatter:
+      return elements / ranks;
+    default:
+      return elements;
   }
 }
 
@@ -77,9 +85,9 @@ std::string collective_head(const CollectiveQuestion& q, const Machine& m, const
   const int ranks = static_cast<int>(m.ranks.size());
   std::string who = ranks == m.of ? fmt::format("all {} GPUs", ranks)
                                   : fmt::format("{} of {} GPUs ({})", ranks, m.of, ranks_text(m.ranks));
-  std::string out = fmt::format("# {} on {}: {}, {}, NCCL {}, fidelity {}\n", models::nccl::name_of(q.call.op),
-                                m.fabric.name(), who, gpu_name(m.fabric), q.options.nccl.str(),
-                                workloads::name_of(q.options.fidelity));
+  std::string out =
+      fmt::format("# {} on {}: {}, {}, NCCL {}, fidelity {}\n", models::nccl::name_of(q.call.op), m.fabric.name(), who,
+                  gpu_name(m.fabric), q.options.nccl.str(), workloads::name_of(q.options.fidelity));
   for (const auto& [name, value] : q.options.env.all()) out += fmt::format("# {}={}\n", name, value);
   out += fmt::format("# launch: {}; no call takes less than {:.2f} us{}\n", words_of(q.options.launch),
                      us(model.launch_floor()),
@@ -109,7 +117,8 @@ std::string account_table(const std::vector<CollectiveAnswer>& answers) {
     if (std::any_of(answers.begin(), answers.end(), [&](const auto& a) { return a.row.account[c] != sim::Time{}; }))
       causes.push_back(c);
   }
-  std::string out = fmt::format("#\n# What the time is spent on, in us; the parts add up to the time.\n#{:>12} {:>12}", "size", "time");
+  std::string out = fmt::format("#\n# What the time is spent on, in us; the parts add up to the time.\n#{:>12} {:>12}",
+                                "size", "time");
   for (const auto c : causes) out += fmt::format(" {:>11}", sim::name_of(c));
   out += '\n';
   for (const auto& a : answers) {
@@ -139,7 +148,8 @@ std::string collective_foot(const CollectiveQuestion& q, const std::vector<Colle
   const auto op = models::nccl::name_of(q.call.op);
   const auto largest = size_word(answers.back().row.size);
   out += "#\n# Next:\n";
-  out += fmt::format("#   linkcast nccl --topology {} --explain {}:{}    why NCCL chooses this\n", q.topology, op, largest);
+  out += fmt::format("#   linkcast nccl --topology {} --explain {}:{}    why NCCL chooses this\n", q.topology, op,
+                     largest);
   if (!account)
     out += fmt::format("#   linkcast collective {} --topology {} --size {} --account    where the time goes\n", op,
                        q.topology, largest);

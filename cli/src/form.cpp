@@ -1,9 +1,10 @@
+// See form.hpp. The only file that knows CLI11; also what is said about words that nobody asked for.
 #include "form.hpp"
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "words.hpp"
@@ -50,6 +51,20 @@ void refuse_leftovers(const CLI::App& app) {
     }
   }
   problems.finish();
+}
+
+/// CLI11 shows our positionals as optional, because we ask for them ourselves and say what is missing.
+std::string help_of(const CLI::App& app) {
+  auto text = app.help(app.get_parent() == nullptr ? "" : full_name(*app.get_parent()));
+  for (const auto* option : app.get_options()) {
+    if (!option->get_positional()) continue;
+    for (const std::string dots : {"", "..."}) {
+      const auto shown = "[" + option->get_name(true) + dots + "]";
+      if (const auto at = text.find(shown); at != std::string::npos)
+        text.replace(at, shown.size(), shown.substr(1, shown.size() - 2));
+    }
+  }
+  return text;
 }
 
 [[noreturn]] void refuse(const std::string& problem, const std::string& help) {
@@ -139,7 +154,7 @@ int CommandLine::perform(int argc, const char* const* argv, Io& io) {
     impl_->app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto& app = *impl_->chosen().app;
-    io.out << app.help(app.get_parent() == nullptr ? "" : full_name(*app.get_parent()));
+    io.out << help_of(app);
     return done;
   } catch (const CLI::ArgumentMismatch& e) {
     const std::string text = e.what();

@@ -36,10 +36,10 @@ class Form {
   void performs(std::function<int(Io&)> perform);  // returns the exit status
   void examples(const std::string& text);
 
-  void group(const std::string& heading);          // of the options that follow
+  void group(const std::string& heading);  // of the options that follow
   void text(const std::string& names, std::string& into, const std::string& placeholder, const std::string& help);
   void list(const std::string& names, std::vector<std::string>& into, const std::string& placeholder,
-            const std::string& help);              // may be repeated
+            const std::string& help);  // may be repeated
   void flag(const std::string& names, bool& into, const std::string& help);
   void word(const std::string& name, std::string& into, const std::string& help);  // positional
   void words(const std::string& name, std::vector<std::string>& into, const std::string& help);

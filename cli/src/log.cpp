@@ -1,3 +1,4 @@
+// See log.hpp. The only file that knows spdlog.
 #include "log.hpp"
 
 #include <spdlog/logger.h>

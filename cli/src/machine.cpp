@@ -1,3 +1,4 @@
+// See machine.hpp. From the options to a fabric with the ranks that take part.
 #include "machine.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +32,8 @@ int nodes_of(const MachineOptions& options, Problems& problems) {
 std::vector<int> chosen_ranks(const MachineOptions& options, int all, const std::string& name) {
   Problems problems;
   std::vector<int> ranks;
-  if (!options.gpus.empty() && !options.ranks.empty()) problems.add("--gpus and --ranks exclude each other", "keep one");
+  if (!options.gpus.empty() && !options.ranks.empty())
+    problems.add("--gpus and --ranks exclude each other", "keep one");
   if (!options.ranks.empty()) {
     ranks = problems.collect([&] { return rank_list("--ranks", options.ranks); }).value_or(std::vector<int>{});
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -71,7 +73,8 @@ Machine load_machine(const MachineOptions& options) {
 Library read_library(const LibraryOptions& options, Problems& problems) {
   Library library;
   if (!options.nccl.empty()) {
-    if (const auto v = problems.collect([&] { return models::nccl::Version::parse(options.nccl); })) library.version = *v;
+    if (const auto v = problems.collect([&] { return models::nccl::Version::parse(options.nccl); }))
+      library.version = *v;
   }
   for (const auto& text : options.env) {
     problems.collect([&] {

@@ -47,7 +47,7 @@ Library read_library(const LibraryOptions& options, Problems& problems);
 /// Says which variables change nothing here.
 void warn_of_idle_variables(const Library& library, Log& log);
 
-/// "H100 SXM x 8" is more than anybody needs: the model's name as the catalog has it, "h100-sxm".
+/// The catalog's name of the GPUs: "h100-sxm".
 std::string gpu_name(const topologies::Fabric& fabric);
 
 }  // namespace linkcast::cli

@@ -1,6 +1,7 @@
 // The process: streams, signals, exit status. Everything else is cli::run.
 #include <pthread.h>
 
+#include <unistd.h>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -10,7 +11,6 @@
 #include <iostream>
 #include <stop_token>
 #include <thread>
-#include <unistd.h>
 
 #include "linkcast/cli/run.hpp"
 

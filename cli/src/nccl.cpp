@@ -32,7 +32,9 @@ models::nccl::Call call_to_explain(const std::string& text) {
   const auto colon = text.find(':');
   const auto name = text.substr(0, colon);
   const auto op = models::nccl::op_from(name);
-  if (!op) throw sim::InputError{fmt::format("--explain: unknown collective '{}'", name), suggestion(name, models::nccl::op_names())};
+  if (!op)
+    throw sim::InputError{fmt::format("--explain: unknown collective '{}'", name),
+                          suggestion(name, models::nccl::op_names())};
   if (colon == std::string::npos)
     throw sim::InputError{fmt::format("--explain: '{}' has no size", text), fmt::format("write {}:4M", name)};
   models::nccl::Call call;

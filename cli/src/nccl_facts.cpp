@@ -1,3 +1,4 @@
+// See nccl_facts.hpp. Asks the communicator; decides nothing.
 #include "nccl_facts.hpp"
 
 #include <array>

@@ -13,8 +13,8 @@ namespace linkcast::cli {
 
 struct Pick {
   std::int64_t from_bytes;
-  std::string choice;     // "Ring/LL"
-  double model_time_us;   // NCCL's estimate at from_bytes
+  std::string choice;    // "Ring/LL"
+  double model_time_us;  // NCCL's estimate at from_bytes
 };
 
 template <class T>
@@ -24,7 +24,7 @@ struct NcclFacts {
   std::string topology;
   const models::nccl::Communicator* communicator;
   ByOp<std::map<std::string, models::nccl::Tune>> tune;
-  ByOp<std::vector<Pick>> picks;   // powers of two from 256 B to 8 GiB, runs of one choice merged
+  ByOp<std::vector<Pick>> picks;  // powers of two from 256 B to 8 GiB, runs of one choice merged
 };
 
 NcclFacts nccl_facts(std::string topology, const models::nccl::Communicator& communicator);

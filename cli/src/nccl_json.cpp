@@ -74,7 +74,8 @@ std::string nccl_json(const NcclFacts& facts) {
   for (const auto& [op, picks] : facts.picks) {
     auto& list = out["pick"][op] = json::array();
     for (const auto& pick : picks)
-      list.push_back({{"from_bytes", pick.from_bytes}, {"choice", pick.choice}, {"time_us", tenth(pick.model_time_us)}});
+      list.push_back(
+          {{"from_bytes", pick.from_bytes}, {"choice", pick.choice}, {"time_us", tenth(pick.model_time_us)}});
   }
   return text_of(out);
 }
@@ -87,9 +88,8 @@ std::string explanation_json(const NcclFacts& facts, const Explanation& e) {
            {"reason", e.choice.reason}};
   why["candidates"] = json::array();
   for (const auto& candidate : e.candidates)
-    why["candidates"].push_back({{"choice", choice_name(candidate)},
-                                 {"model_time_us", candidate.model_time_us},
-                                 {"reason", candidate.reason}});
+    why["candidates"].push_back(
+        {{"choice", choice_name(candidate)}, {"model_time_us", candidate.model_time_us}, {"reason", candidate.reason}});
   out["explain"] = std::move(why);
   return text_of(out);
 }

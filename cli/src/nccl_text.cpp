@@ -14,13 +14,20 @@ using models::nccl::Communicator;
 
 std::string_view pattern_name(int pattern) {
   switch (pattern) {
-    case 1: return "balanced tree";
-    case 2: return "split tree";
-    case 3: return "tree";
-    case 4: return "ring";
-    case 5: return "NVLS";
-    case 6: return "collnet direct";
-    default: return "?";
+    case 1:
+      return "balanced tree";
+    case 2:
+      return "split tree";
+    case 3:
+      return "tree";
+    case 4:
+      return "ring";
+    case 5:
+      return "NVLS";
+    case 6:
+      return "collnet direct";
+    default:
+      return "?";
   }
 }
 
@@ -40,8 +47,8 @@ std::string graphs_text(const Communicator& c) {
     if (found == c.graphs().end()) continue;
     const auto& g = found->second;
     const bool several = c.nodes() > 1;
-    out += fmt::format("{:<15}{:<16}{:>8}  {:>15.1f}  {:>15}  {:<7}{:<7}{}\n", name, pattern_name(g.pattern), g.channels,
-                       g.bw_intra, several ? fmt::format("{:.1f}", g.bw_inter) : "-", name_of(g.type_intra),
+    out += fmt::format("{:<15}{:<16}{:>8}  {:>15.1f}  {:>15}  {:<7}{:<7}{}\n", name, pattern_name(g.pattern),
+                       g.channels, g.bw_intra, several ? fmt::format("{:.1f}", g.bw_inter) : "-", name_of(g.type_intra),
                        several ? name_of(g.type_inter) : "-", g.same_channels ? "yes" : "no");
   }
   return out;
@@ -49,9 +56,8 @@ std::string graphs_text(const Communicator& c) {
 
 std::string channels_text(const Communicator& c) {
   const auto n = c.channels();
-  return fmt::format(
-      "\nchannels: {} found by the search, {} for rings and trees{}, {} for send/recv ({} per peer)\n", n.search, n.comm,
-      n.nvls > 0 ? fmt::format(", {} for NVLS", n.nvls) : "", n.p2p, n.p2p_per_peer);
+  return fmt::format("\nchannels: {} found by the search, {} for rings and trees{}, {} for send/recv ({} per peer)\n",
+                     n.search, n.comm, n.nvls > 0 ? fmt::format(", {} for NVLS", n.nvls) : "", n.p2p, n.p2p_per_peer);
 }
 
 /// Each order of ranks once, turned so that the lowest comes first.
@@ -102,7 +108,8 @@ std::string picks_text(const NcclFacts& facts) {
     out += fmt::format("{:<15}", op);
     if (picks.empty()) out += " nothing: the environment leaves no algorithm";
     for (std::size_t i = 0; i < picks.size(); ++i)
-      out += fmt::format("{}{} from {}", i == 0 ? " " : ", ", picks[i].choice, size_text(sim::Bytes{picks[i].from_bytes}));
+      out +=
+          fmt::format("{}{} from {}", i == 0 ? " " : ", ", picks[i].choice, size_text(sim::Bytes{picks[i].from_bytes}));
     out += '\n';
   }
   return out;

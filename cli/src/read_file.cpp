@@ -1,3 +1,4 @@
+// See read_file.hpp. Knows no format.
 #include "read_file.hpp"
 
 #include <fmt/format.h>

@@ -60,7 +60,8 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
     return wrong_input;
   } catch (const std::exception& e) {
     err << "internal error: " << e.what()
-        << "\nThis is a mistake in linkcast, not in your input. Please report it with the command line and the files.\n";
+        << "\nThis is a mistake in linkcast, not in your input. Please report it with the command line and the "
+           "files.\n";
     return internal_error;
   }
 }

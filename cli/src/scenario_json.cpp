@@ -9,12 +9,8 @@ namespace linkcast::cli {
 using json = nlohmann::ordered_json;
 
 std::string scenario_json(const workloads::ScenarioResult& r) {
-  json out{{"schema", "linkcast.run/1"},
-           {"title", r.title},
-           {"topology", r.topology},
-           {"ranks", r.ranks},
-           {"nccl", r.nccl},
-           {"fidelity", workloads::name_of(r.fidelity)},
+  json out{{"schema", "linkcast.run/1"}, {"title", r.title}, {"topology", r.topology},
+           {"ranks", r.ranks},           {"nccl", r.nccl},   {"fidelity", workloads::name_of(r.fidelity)},
            {"time_us", us(r.end)}};
   for (std::size_t i = 0; i < sim::cause_count; ++i) {
     const auto cause = static_cast<sim::Cause>(i);

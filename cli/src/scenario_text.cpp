@@ -1,3 +1,4 @@
+// The answer of `linkcast run` for people: how long, why, and the longest rows of each table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,13 +46,13 @@ std::string ranks_table(const ScenarioResult& r, const ScenarioPrinting& p) {
 
 std::string totals_table(const ScenarioResult& r, const ScenarioPrinting& p) {
   if (r.totals.empty()) return {};
-  auto out = fmt::format("\n{:<16}{:<14}{:>6}{:>12}{:>9}{:>14}{:>12}{:>12}  {}\n", "collective", "communicator", "ranks",
-                         "size", "count", "time (us)", "least", "most", "algorithm");
+  auto out = fmt::format("\n{:<16}{:<14}{:>6}{:>12}{:>9}{:>14}{:>12}{:>12}  {}\n", "collective", "communicator",
+                         "ranks", "size", "count", "time (us)", "least", "most", "algorithm");
   for (std::size_t i = 0; i < shown(r.totals.size(), p.totals); ++i) {
     const auto& t = r.totals[i];
-    out += fmt::format("{:<16}{:<14}{:>6}{:>12}{:>9}{:>14.2f}{:>12.2f}{:>12.2f}  {} {}\n", t.op, t.communicator,
-                       t.ranks, size_text(t.size), t.count, us(t.time), us(t.shortest), us(t.longest), t.algorithm,
-                       t.protocol);
+    out +=
+        fmt::format("{:<16}{:<14}{:>6}{:>12}{:>9}{:>14.2f}{:>12.2f}{:>12.2f}  {} {}\n", t.op, t.communicator, t.ranks,
+                    size_text(t.size), t.count, us(t.time), us(t.shortest), us(t.longest), t.algorithm, t.protocol);
   }
   return out + rest(r.totals.size(), p.totals, "kinds of collectives");
 }

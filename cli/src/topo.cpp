@@ -51,9 +51,8 @@ int show(const Options& o, Io& io) {
 int check(const Options& o, Io& io) {
   const auto fabric = load(o);
   const auto findings = topologies::check(fabric);
-  const auto errors = std::count_if(findings.begin(), findings.end(), [](const auto& f) {
-    return f.severity == topologies::Severity::error;
-  });
+  const auto errors = std::count_if(findings.begin(), findings.end(),
+                                    [](const auto& f) { return f.severity == topologies::Severity::error; });
   if (o.json) {
     io.out << json_of(fabric.name(), findings);
   } else {

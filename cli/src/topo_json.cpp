@@ -1,3 +1,4 @@
+// See topo_json.hpp. Rates are GB/s, times us, as in every JSON of the command.
 #include "topo_json.hpp"
 
 #include <algorithm>
@@ -27,8 +28,7 @@ std::string json_of(const std::vector<topologies::CatalogLine>& catalog) {
     json entry{{"name", line.name}, {"title", line.title}, {"aliases", line.aliases}};
     entry["parameters"] = json::array();
     for (const auto& p : line.parameters)
-      entry["parameters"].push_back(
-          {{"name", p.name}, {"default", p.value}, {"choices", p.choices}, {"help", p.help}});
+      entry["parameters"].push_back({{"name", p.name}, {"default", p.value}, {"choices", p.choices}, {"help", p.help}});
     out["systems"].push_back(std::move(entry));
   }
   return text_of(out);

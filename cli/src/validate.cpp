@@ -29,11 +29,11 @@ int perform(const Options& o, Io& io) {
     options.floor = static_cast<calibration::Floor>(*i);
   if (!o.threads.empty())
     options.threads = problems.collect([&] { return whole_number("--threads", o.threads, 1, 1024); }).value_or(0);
-  if (!o.ranks.empty())
-    hints.ranks = problems.collect([&] { return whole_number("--ranks", o.ranks, 1, 1'000'000); });
+  if (!o.ranks.empty()) hints.ranks = problems.collect([&] { return whole_number("--ranks", o.ranks, 1, 1'000'000); });
   if (!o.op.empty()) {
     hints.op = models::nccl::op_from(o.op);
-    if (!hints.op) problems.add(fmt::format("--op: unknown collective '{}'", o.op), suggestion(o.op, models::nccl::op_names()));
+    if (!hints.op)
+      problems.add(fmt::format("--op: unknown collective '{}'", o.op), suggestion(o.op, models::nccl::op_names()));
   }
   if (!o.system.empty()) {
     const auto names = topologies::catalog_names();

@@ -1,3 +1,4 @@
+// See words.hpp. Locale plays no part: numbers are read and written the same everywhere.
 #include "words.hpp"
 
 #include <fmt/format.h>
@@ -20,8 +21,8 @@ struct Unit {
   std::string_view name;
   double us;
 };
-constexpr std::array time_units{Unit{"ns", 1e-3}, Unit{"us", 1},   Unit{"\u00b5s", 1},
-                                Unit{"\u03bcs", 1},   Unit{"ms", 1e3}, Unit{"s", 1e6}};
+constexpr std::array time_units{Unit{"ns", 1e-3},   Unit{"us", 1},   Unit{"\u00b5s", 1},
+                                Unit{"\u03bcs", 1}, Unit{"ms", 1e3}, Unit{"s", 1e6}};
 
 constexpr int largest_rank = 1'000'000;
 

@@ -1,3 +1,4 @@
+// See write_file.hpp. Knows no format.
 #include "write_file.hpp"
 
 #include <fmt/format.h>

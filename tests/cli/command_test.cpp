@@ -45,7 +45,8 @@ TEST_CASE("collective --json has the fields of linkcast.collective/1, and they a
 
 TEST_CASE("a launch floor makes small calls slower and leaves large ones alone") {
   const auto time = [](const std::string& floor, const std::string& size) {
-    const auto ran = typed("collective all_reduce --topology dgx-h100 --json --launch-floor " + floor + " --size " + size);
+    const auto ran =
+        typed("collective all_reduce --topology dgx-h100 --json --launch-floor " + floor + " --size " + size);
     return json::parse(ran.out)["rows"][0]["time_us"].get<double>();
   };
   CHECK(time("0us", "8") < 40);
@@ -55,8 +56,8 @@ TEST_CASE("a launch floor makes small calls slower and leaves large ones alone")
 }
 
 TEST_CASE("ranks are counted and named") {
-  const auto answer = json::parse(
-      typed("collective all_gather --topology dgx-a100 --ranks 6,2,0-1 --size 1M --json").out);
+  const auto answer =
+      json::parse(typed("collective all_gather --topology dgx-a100 --ranks 6,2,0-1 --size 1M --json").out);
   CHECK(answer["ranks"] == 4);
   CHECK(answer["gpus"] == json({6, 2, 0, 1}));
   // nccl-tests' count of an all-gather: the elements that each rank sends, 2^20 bytes / 4 bytes / 4 ranks.
@@ -66,7 +67,8 @@ TEST_CASE("ranks are counted and named") {
 TEST_CASE("nccl --json has the oracle's keys") {
   const auto answer = json::parse(typed("nccl --topology dgx-h100 --json").out);
   CHECK(answer["schema"] == "linkcast.nccl/1");
-  for (const auto* key : {"pattern", "crossNic", "nChannels", "bwIntra", "bwInter", "typeIntra", "typeInter", "sameChannels"})
+  for (const auto* key :
+       {"pattern", "crossNic", "nChannels", "bwIntra", "bwInter", "typeIntra", "typeInter", "sameChannels"})
     CHECK(answer["graphs"]["RING"].contains(key));
   for (const auto* key : {"search", "comm", "p2p_per_peer", "p2p"}) CHECK(answer["channels"].contains(key));
   CHECK(answer["tune"]["AllReduce"]["Ring/LL"].contains("bandwidth_GBps"));
@@ -119,7 +121,8 @@ TEST_CASE("what was stopped prints what is finished") {
 TEST_CASE("a timeline holds each collective and its account, one after the other") {
   Scratch scratch;
   const auto path = scratch.path / "t.json";
-  REQUIRE(typed("collective all_reduce --topology dgx-h100 --size 1M,1G --json --timeline \"" + path.string() + "\"").status == 0);
+  REQUIRE(typed("collective all_reduce --topology dgx-h100 --size 1M,1G --json --timeline \"" + path.string() + "\"")
+              .status == 0);
   std::ifstream file{path};
   const auto timeline = json::parse(file);
   double collectives = 0, parts = 0;
@@ -138,13 +141,15 @@ TEST_CASE("a reader that has seen enough ends the command quietly") {
   const auto err = (scratch.path / "err").string();
   // Thousands of rows are more than a pipe holds: the command is still writing when `head` has gone.
   const auto line = std::string{LINKCAST_COMMAND} +
-                    " collective all_reduce --topology hgx-a100-4 --size 1K:5000K:+1K 2>" + err + " | head -n 1 >/dev/null";
+                    " collective all_reduce --topology hgx-a100-4 --size 1K:5000K:+1K 2>" + err +
+                    " | head -n 1 >/dev/null";
   CHECK(std::system(line.c_str()) == 0);
   CHECK(fs::file_size(err) == 0);
 }
 
 TEST_CASE("every command explains itself with an example that names it") {
-  for (const std::string name : {"collective", "nccl", "validate", "run", "topo", "topo list", "topo show", "topo check", "topo export"}) {
+  for (const std::string name :
+       {"collective", "nccl", "validate", "run", "topo", "topo list", "topo show", "topo check", "topo export"}) {
     const auto ran = typed(name + " --help");
     CHECK(ran.status == 0);
     CHECK(ran.out.find("Examples:\n  linkcast " + name) != std::string::npos);

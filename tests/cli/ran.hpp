@@ -38,7 +38,6 @@ inline Ran typed(const std::string& line, std::stop_token stop = {}) {
   for (const auto& w : words) argv.push_back(w.c_str());
   argv.push_back(nullptr);
   std::ostringstream out, err;
-  const int status =
-      linkcast::cli::run(static_cast<int>(words.size()), argv.data(), out, err, std::move(stop));
+  const int status = linkcast::cli::run(static_cast<int>(words.size()), argv.data(), out, err, std::move(stop));
   return {status, out.str(), err.str()};
 }

@@ -24,16 +24,16 @@ struct ErrorRow {
   std::string_view system, architecture;  // "dgx-h100", "Hopper"
   models::nccl::Op op;
   SizeClass sizes;
-  double median_percent, p90_percent;     // of |predicted / measured - 1|
+  double median_percent, p90_percent;  // of |predicted / measured - 1|
   int points;
-  std::int64_t smallest, largest;         // bytes that were measured
+  std::int64_t smallest, largest;  // bytes that were measured
 };
 
 struct ExpectedError {
-  double percent = 0;      // half of the measured points were nearer than this
-  double p90_percent = 0;  // nine of ten were
+  double percent = 0;         // half of the measured points were nearer than this
+  double p90_percent = 0;     // nine of ten were
   bool extrapolated = false;  // another machine, collective or size was measured, not this one
-  std::string from;        // "dgx-h100 all_reduce, 56 points"
+  std::string from;           // "dgx-h100 all_reduce, 56 points"
 };
 
 /// The table in this program; may be empty.
