@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -69,6 +70,8 @@ void assume_pcie(const Series& series, Assumptions& out) {
     out.sentences.push_back("no peer-to-peer between its GPUs: copies go through host memory");
   } else if (on && set_if_offered("p2p", "true", series, out)) {
     out.sentences.push_back("peer-to-peer between its GPUs works over PCIe");
+    // From 2.23 on NCCL would not take it across a host bridge by itself; the run says that it did.
+    if (!series.env.contains("NCCL_P2P_LEVEL")) out.communicator.env.set("NCCL_P2P_LEVEL", "SYS");
   } else {
     out.sentences.push_back("peer-to-peer over PCIe as the catalog has it for this machine");
   }
@@ -112,6 +115,36 @@ void assume_launch(const Series& series, Assumptions& out) {
   }
 }
 
+/// NCCL's releases and the day of their first tag.
+struct Release {
+  std::string_view day;
+  models::nccl::Version version;
+};
+constexpr std::array<Release, 19> releases{{{"2022-05-13", {2, 12, 12}}, {"2022-07-11", {2, 13, 4}}, {"2022-08-18", {2, 14, 3}},
+    {"2022-10-25", {2, 15, 5}}, {"2022-11-30", {2, 16, 2}}, {"2023-03-01", {2, 17, 1}}, {"2023-04-18", {2, 18, 1}},
+    {"2023-09-26", {2, 19, 3}}, {"2024-02-13", {2, 20, 3}}, {"2024-04-02", {2, 21, 5}}, {"2024-06-19", {2, 22, 3}},
+    {"2024-09-16", {2, 23, 4}}, {"2025-01-07", {2, 24, 3}}, {"2025-01-27", {2, 25, 1}}, {"2025-03-12", {2, 26, 2}},
+    {"2025-05-29", {2, 27, 3}}, {"2025-09-02", {2, 28, 3}}, {"2025-12-24", {2, 29, 2}}, {"2026-04-14", {2, 30, 3}}}};
+
+/// Machines run what their image was built with: of a dated run that does not say its NCCL, the newest that was a
+/// year old is taken (the dated series that do say it lag by 0 to 41 months). The oldest modelled
+/// stands for all before it.
+void assume_version(const Series& series, Assumptions& out) {
+  if (series.nccl) {
+    out.communicator.nccl = *series.nccl;
+    return;
+  }
+  if (series.date.size() != 10) {
+    out.sentences.push_back(fmt::format("NCCL version not stated: {}", out.communicator.nccl.str()));
+    return;
+  }
+  const auto year = std::to_string(std::atoi(series.date.substr(0, 4).c_str()) - 1) + series.date.substr(4);
+  out.communicator.nccl = releases.front().version;
+  for (const auto& r : releases)
+    if (r.day <= year) out.communicator.nccl = r.version;
+  out.sentences.push_back(fmt::format("NCCL version not stated: {}, a year old then", out.communicator.nccl.str()));
+}
+
 void take_environment(const Series& series, Assumptions& out) {
   for (const auto& [name, value] : series.env) {
     if (name.rfind("NCCL_", 0) != 0) continue;  // libfabric's, MPI's: nothing inside a node reads them
@@ -128,11 +161,7 @@ void take_environment(const Series& series, Assumptions& out) {
 
 Assumptions assumptions(const Series& series) {
   Assumptions out;
-  if (series.nccl) {
-    out.communicator.nccl = *series.nccl;
-  } else {
-    out.sentences.push_back(fmt::format("NCCL version not stated: {}", out.communicator.nccl.str()));
-  }
+  assume_version(series, out);
   assume_launch(series, out);
   take_environment(series, out);
   if (series.system) assume_pcie(series, out);

@@ -77,7 +77,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
       connection.slots = 8;  // NCCL_STEPS, one step a chunk here
       connection.latency = costs.protocol.hop + lane.latency;
       connection.credit_latency = connection.latency;
-      add_usages(connection.usages, lane.usages, costs.wire);
+      add_usages(connection.usages, lane.usages, costs.on(lane));
       program->connections.push_back(std::move(connection));
     }
   }
@@ -111,7 +111,7 @@ Schedule build_chain(const Context& c, const models::nccl::Call& call, const mod
     Time hop;
     for (std::size_t i = 0; i + 1 < line.size(); ++i) {
       const auto& lane = c.lanes.between(line[i], line[i + 1]);
-      add_usages(u, lane.usages, costs.wire);
+      add_usages(u, lane.usages, costs.on(lane));
       hop += costs.protocol.hop + lane.latency;
     }
     hops.push_back(hop);

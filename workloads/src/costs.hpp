@@ -2,6 +2,7 @@
 // formats (NCCL.md 3.1) meet the GPU's measured rates.
 #pragma once
 
+#include "lanes.hpp"
 #include "linkcast/models/gpu.hpp"
 #include "linkcast/models/nccl/types.hpp"
 #include "linkcast/sim/program.hpp"
@@ -9,9 +10,11 @@
 namespace linkcast::workloads {
 
 struct Costs {
-  double wire = 1;            // bytes on a link for each payload byte: LL 2 (8 B data + 8 B flags), LL128 16/15
+  double wire = 1;            // bytes on NVLink for each payload byte: LL 2 (8 B data + 8 B flags), LL128 16/15
+  double wire_pcie = 1;       // the same on PCIe
   bool cut_through = false;   // flags travel with the data
   models::ProtocolCost protocol;
+  double on(const Lane& lane) const { return lane.transport == topologies::Transport::nvlink ? wire : wire_pcie; }
 };
 
 Costs costs_of(const models::GpuModel& gpu, models::nccl::Protocol p);

@@ -58,6 +58,12 @@ int default_level(const Fabric& fabric, const Version& v) {
   return cpu.amd && fabric.gpus().size() <= 2 ? sys : pxb;
 }
 
+// Through host memory a GPU writes what it sends and reads what it receives, both over its own PCIe link. One way alone
+// reaches the link's rate (broadcast and reduce on RTX 2080 Ti: 11.1 GB/s of 12.4), both ways at once reach 0.61 of it
+// (RTX 4090, eight on their own root ports: 15.3 GB/s of 25; corpus rtx4090x8-para-allgather, rtx2080tix2-*): a byte of
+// the one direction costs this much of the other. Hosts that are far slower exist (2 to 4 GB/s) and say why nowhere.
+constexpr double host_path_coupling = 0.6;
+
 int parse_level(const std::string& value) {
   constexpr std::array<std::pair<std::string_view, int>, 12> words{{{"LOC", loc}, {"NVL", nvl}, {"PIX", pix}, {"PXB", pxb},
       {"PHB", phb}, {"SYS", sys}, {"0", loc}, {"1", pix}, {"2", pxb}, {"3", phb}, {"4", sys}, {"5", sys}}};
@@ -108,13 +114,18 @@ Lane Lanes::find(int from, int to) const {
   Lane lane;
   lane.transport = route->transport;
   lane.latency = route->latency;
-  for (const Hop& hop : route->hops) {
-    const auto id = Fabric::resource(hop.link, hop.forward);
+  const auto load = [&](sim::ResourceId id, double weight) {
     const auto it = std::find_if(lane.usages.begin(), lane.usages.end(), [&](const auto& u) { return u.resource == id; });
     if (it == lane.usages.end())
-      lane.usages.push_back({id, hop.weight});
+      lane.usages.push_back({id, weight});
     else
-      it->weight += hop.weight;
+      it->weight += weight;
+  };
+  for (const Hop& hop : route->hops) {
+    load(Fabric::resource(hop.link, hop.forward), hop.weight);
+    const bool pcie = fabric_.links()[static_cast<std::size_t>(hop.link)].kind == models::LinkKind::pcie;
+    if (lane.transport == Transport::host_memory && pcie)
+      load(Fabric::resource(hop.link, !hop.forward), hop.weight * host_path_coupling);
   }
   return lane;
 }

@@ -24,9 +24,16 @@ int company(const Context& c, const std::vector<Message>& list, const models::nc
   return static_cast<int>(std::min<std::int64_t>(works, std::max(1, plan.concurrent / 2)));
 }
 
-Costs shared(Costs costs, int works) {
-  costs.protocol.send = costs.protocol.send * (1.0 / works);
-  costs.protocol.local = costs.protocol.local * (1.0 / works);
+/// What a part gets of its block. The work per chunk counts into the block's own rate, chunk / (overhead + chunk / rate):
+/// the parts of different channels are not in step as a ring's are, so where a link is the limit it never waits for that
+/// work (two A100 over PCIe reach the link's rate with chunks of 128 KiB).
+Costs shared(Costs costs, int works, Bytes chunk) {
+  const auto with_overhead = [&](sim::Rate rate) {
+    const Time whole = costs.protocol.overhead + transfer_time(chunk, rate * (1.0 / works));
+    return sim::Rate::from_GBps(static_cast<double>(chunk.count()) / whole.us() * 1e-3);
+  };
+  costs.protocol.send = with_overhead(costs.protocol.send);
+  costs.protocol.local = with_overhead(costs.protocol.local);
   return costs;
 }
 
@@ -44,6 +51,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
                                                        const models::nccl::P2pPlan& plan, const Costs& costs) {
   auto program = std::make_shared<sim::ChunkProgram>();
   program->kinds = unit_kinds(costs);
+  for (auto& kind : program->kinds) kind.overhead = Time{};   // in the rates, see shared()
   std::map<std::int64_t, std::uint32_t> patterns;
   for (const auto& m : list) {
     const auto& lane = c.lanes.between(m.from, m.to);
@@ -62,7 +70,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
       connection.slots = 8;
       connection.latency = costs.protocol.hop + lane.latency;
       connection.credit_latency = connection.latency;
-      add_usages(connection.usages, lane.usages, costs.wire);
+      add_usages(connection.usages, lane.usages, costs.on(lane));
       program->connections.push_back(std::move(connection));
       for (const bool sends : {true, false}) {
         sim::Agent a;
@@ -97,12 +105,12 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
   s.channels = std::max(s.channels, plan.channels_per_peer);
   Costs block = costs_of(c.gpu, plan.protocol);
   if (plan.protocol == models::nccl::Protocol::simple) block.protocol.send = c.gpu.p2p_channel;
-  const Costs costs = shared(block, company(c, messages.list, plan));
+  const Bytes part{ceil_div(message.count(), plan.channels_per_peer)};
+  const Costs costs = shared(block, company(c, messages.list, plan), std::min(plan.chunk, part));
   if (f == Fidelity::chunk) {
     s.program = chunk_program(c, messages.list, plan, costs);
     return s;
   }
-  const Bytes part{ceil_div(message.count(), plan.channels_per_peer)};
   const double parts = static_cast<double>(message.count()) / static_cast<double>(part.count());
   const Pieces pieces = pieces_of(part, plan.chunk);
   const auto& p = costs.protocol;
@@ -110,10 +118,10 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
     const auto& lane = c.lanes.between(m.from, m.to);
     sim::PipelinedFlow flow;
     flow.bytes = m.bytes;
-    add_usages(flow.usages, lane.usages, costs.wire);
+    add_usages(flow.usages, lane.usages, costs.on(lane));
     flow.cap = std::min(p.send, p.local) * parts;
     const Time hop = p.hop + lane.latency;
-    flow.fixed.add(sim::Cause::latency, (pieces.count + 1) * p.overhead + hop);
+    flow.fixed.add(sim::Cause::latency, hop);
     const Time last = transfer_time(pieces.last, p.local);
     flow.fixed.add(sim::Cause::sm, costs.cut_through ? std::max(Time{}, last - transfer_time(pieces.last, p.send)) : last);
     s.flows.push_back(std::move(flow));

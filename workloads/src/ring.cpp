@@ -86,7 +86,7 @@ sim::Connection connection(const Lane& lane, const Costs& costs, int slots, std:
   c.slots = slots;
   c.latency = costs.protocol.hop + lane.latency;
   c.credit_latency = c.latency;
-  add_usages(c.usages, lane.usages, costs.wire);
+  add_usages(c.usages, lane.usages, costs.on(lane));
   return c;
 }
 
@@ -122,23 +122,33 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
 
 /// How long one channel takes in steady company (every channel at the same step, each at the rate `share`), by the
 /// recursion that the chunk engine executes; see docs/models.md for the derivation.
-Time channel_time(const std::vector<Loops>& loops, int sends, const Costs& costs, Time hop, sim::Rate share) {
+Time channel_time(const std::vector<Loops>& loops, int sends, const Costs& costs, const std::vector<Time>& hops,
+                  sim::Rate share) {
   const auto& p = costs.protocol;
+  // A message visits the edges in turn: what counts over many steps is the mean of what they take.
+  const auto mean = [&](auto of) {
+    Time sum;
+    for (const Time hop : hops) sum += of(hop);
+    return sum / static_cast<std::int64_t>(hops.size());
+  };
   Time total;
   for (const auto& l : loops) {
     const Time move = transfer_time(l.slice(0), share);
     const Time take = transfer_time(l.slice(0), p.local);
     Time loop;
     if (costs.cut_through) {
-      const Time period = p.overhead + std::max(move, hop);
-      loop = (sends - 1) * period + std::max(period + p.overhead + take, p.overhead + move + hop);
+      const Time period = mean([&](Time hop) { return p.overhead + std::max(move, hop); });
+      loop = (sends - 1) * period +
+             mean([&](Time hop) { return std::max(period + p.overhead + take, p.overhead + move + hop); });
     } else {
       const Time send = p.overhead + move;
-      const Time step = std::max(l.slices * send, send + hop);
+      const Time step = mean([&](Time hop) { return std::max(l.slices * send, send + hop); });
       const Time local = p.overhead + take;
       // The last step waits for the own sends, then takes slice by slice what has arrived.
-      const Time first = std::max(l.slices * send, send + hop);
-      loop = (sends - 1) * step + std::max(first + l.slices * local, l.slices * send + hop + local);
+      loop = (sends - 1) * step + mean([&](Time hop) {
+               const Time first = std::max(l.slices * send, send + hop);
+               return std::max(first + l.slices * local, l.slices * send + hop + local);
+             });
     }
     total += l.count * loop;
   }
@@ -182,17 +192,15 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
   const auto groups = group_by_ring(c, plan);
   std::vector<std::vector<sim::Usage>> usages;
   std::vector<sim::Rate> caps;
-  std::vector<Time> hops;
+  std::vector<std::vector<Time>> hops;
   for (const auto& g : groups) {
     auto& u = usages.emplace_back();
-    Time hop;
+    auto& of_edges = hops.emplace_back();
     for (std::size_t i = 0; i < g.order.size(); ++i) {
       const auto& lane = c.lanes.between(g.order[i], g.order[(i + 1) % g.order.size()]);
-      add_usages(u, lane.usages, costs.wire);
-      hop += costs.protocol.hop + lane.latency;
+      add_usages(u, lane.usages, costs.on(lane));
+      of_edges.push_back(costs.protocol.hop + lane.latency);
     }
-    // A message visits the edges in turn: what counts over many steps is their mean.
-    hops.push_back(hop / static_cast<std::int64_t>(g.order.size()));
     caps.push_back(costs.protocol.send * (static_cast<double>(g.sum.count()) / static_cast<double>(g.largest.count())));
   }
   const auto rates = rates_together(c.resources, usages, caps);

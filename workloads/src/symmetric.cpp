@@ -67,7 +67,7 @@ Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const
   Schedule s;
   s.channels = plan.channels;
   const int n = c.comm.ranks();
-  const std::string& kernel = plan.choice.reason;   // the kernel's name comes first
+  const std::string& kernel = plan.choice.kernel;
   const Traffic traffic = traffic_of(call.op, kernel, n);
   const bool ll = plan.choice.protocol == models::nccl::Protocol::ll;
   const auto& p = ll ? c.gpu.ll : c.gpu.simple;

@@ -86,7 +86,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
         connection.slots = 8;
         connection.latency = p.hop + lane.latency;
         connection.credit_latency = connection.latency;
-        add_usages(connection.usages, lane.usages, costs.wire);
+        add_usages(connection.usages, lane.usages, costs.on(lane));
         program->connections.push_back(std::move(connection));
         return sim::ConnectionId{static_cast<std::uint32_t>(program->connections.size() - 1)};
       };
@@ -164,8 +164,9 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
     for (std::size_t r = 0; r < t.parent.size(); ++r) {
       if (t.parent[r] < 0) continue;
       const auto& up_lane = c.lanes.between(static_cast<int>(r), t.parent[r]);
-      add_usages(u, up_lane.usages, costs.wire);
-      add_usages(u, c.lanes.between(t.parent[r], static_cast<int>(r)).usages, costs.wire);
+      add_usages(u, up_lane.usages, costs.on(up_lane));
+      const auto& down_lane = c.lanes.between(t.parent[r], static_cast<int>(r));
+      add_usages(u, down_lane.usages, costs.on(down_lane));
       hop = std::max(hop, p.hop + up_lane.latency);
     }
     hops.push_back(hop);
