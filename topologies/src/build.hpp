@@ -12,7 +12,7 @@
 
 namespace linkcast::topologies {
 
-inline constexpr int max_gpus = 128;  // in one machine; the largest NVLink domain sold has 72
+inline constexpr int max_gpus = 576;  // in one machine: what NVLink 5 can address; the largest domain sold has 72
 
 /// The node under construction.
 struct NodeBuild {

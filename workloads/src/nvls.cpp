@@ -1,6 +1,7 @@
 // NVLS (NCCL.md 3.5): the switch reduces and multicasts. Every rank copies its data into the multicast buffers
 // (scatter), every head lets the switch reduce its slice and multicasts the result (reduce), every rank copies the
-// results out (gather). all_gather only multicasts, reduce_scatter only reduces.
+// results out (gather). all_gather only multicasts, reduce_scatter only reduces. The heads of a channel load the ports
+// of all ranks alike and so work in step: one agent stands for them.
 //
 // On the wire, per GPU and direction, for a vector of S bytes and H heads: all_reduce S out for the reads of the heads
 // and S/H for the own multicast, and the mirror image in; all_gather S/n out, S in; reduce_scatter S out, S/n in.
@@ -50,9 +51,6 @@ std::vector<sim::Usage> port(const Context& c, int rank, bool out) {
 
 struct Shape {
   std::vector<int> heads;
-  Bytes piece;              // of one head in one loop
-  std::int64_t loops = 1;   // of the largest channel
-  Bytes last;
   double out_all = 0, in_all = 0;     // bytes out of / into every rank for each byte that a head processes
   double out_head = 0, in_head = 0;   // the head's own, on top
 };
@@ -65,42 +63,34 @@ Shape shape_of(const Context& c, Op op) {
   return s;
 }
 
-/// What one byte that head `h` processes puts on the links.
-std::vector<sim::Usage> usages_of(const Shape& s, int head, const std::vector<std::vector<sim::Usage>>& outs,
-                                  const std::vector<std::vector<sim::Usage>>& ins) {
-  std::vector<sim::Usage> u;
-  for (std::size_t r = 0; r < outs.size(); ++r) {
-    const double own = static_cast<int>(r) == head ? 1 : 0;
-    if (const double w = s.out_all + own * s.out_head; w > 0) add_usages(u, outs[r], w);
-    if (const double w = s.in_all + own * s.in_head; w > 0) add_usages(u, ins[r], w);
+/// What one byte of the vector puts on the links: every head does its part of it.
+std::vector<sim::Usage> usages_of(const Context& c, const Shape& s) {
+  UsageSum sum{c.resources};
+  const double part = 1.0 / static_cast<double>(s.heads.size());
+  for (int r = 0; r < c.comm.ranks(); ++r) {
+    const double own = part * static_cast<double>(std::count(s.heads.begin(), s.heads.end(), r));
+    sum.add(port(c, r, true), s.out_all + own * s.out_head);
+    sum.add(port(c, r, false), s.in_all + own * s.in_head);
   }
-  return u;
+  return sum.take();
 }
 
 std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const Shape& s, const models::nccl::Plan& plan,
-                                                       const std::vector<std::vector<sim::Usage>>& outs,
-                                                       const std::vector<std::vector<sim::Usage>>& ins) {
+                                                       const std::vector<sim::Usage>& usages) {
   auto program = std::make_shared<sim::ChunkProgram>();
   enum : std::uint16_t { copying = 0, reducing = 1 };
   program->kinds = {{Time{}, sim::Rate::unlimited(), sim::Cause::sm, false},
                     {c.gpu.nvls_overhead, sim::Rate::unlimited(), sim::Cause::sm, false}};
   const auto ranks = static_cast<std::uint32_t>(c.comm.ranks());
-  const auto heads = static_cast<std::uint32_t>(s.heads.size());
-  std::vector<std::vector<sim::Usage>> of_head;
-  for (const int h : s.heads) of_head.push_back(usages_of(s, h, outs, ins));
+  const Bytes chunk = plan.chunk * static_cast<std::int64_t>(s.heads.size());
   std::map<std::int64_t, std::uint32_t> sizes;
   for (int channel = 0; channel < plan.channels; ++channel) {
     const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
-    const auto pattern = 2 * sizes.emplace(bytes.count(), static_cast<std::uint32_t>(sizes.size())).first->second;
-    const Bytes slice{ceil_div(bytes.count(), heads)};
-    const auto loops = std::max<std::int64_t>(1, ceil_div(slice.count(), plan.chunk.count()));
-    const Bytes chunk = plan.chunk;
-    const Bytes last = slice - chunk * (loops - 1);
+    const auto size = sizes.emplace(bytes.count(), static_cast<std::uint32_t>(sizes.size())).first->second;
+    const auto loops = std::max<std::int64_t>(1, ceil_div(bytes.count(), chunk.count()));
+    const Bytes last = bytes - chunk * (loops - 1);
     const auto first = static_cast<std::uint32_t>(program->agents.size());
-    const auto scatter = [&](std::uint32_t r) { return sim::AgentId{first + r}; };
-    const auto reduce = [&](std::uint32_t h) { return sim::AgentId{first + ranks + h}; };
-    const auto gather = [&](std::uint32_t r) { return sim::AgentId{first + ranks + heads + r}; };
-    std::vector<std::vector<sim::ConnectionId>> in(ranks), out(ranks), head_in(heads), head_out(heads);
+    const sim::AgentId heads{first + 2 * ranks};
     const auto connect = [&](sim::AgentId a, sim::AgentId b) {
       sim::Connection k;
       k.from = a;
@@ -109,34 +99,33 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const S
       program->connections.push_back(std::move(k));
       return sim::ConnectionId{static_cast<std::uint32_t>(program->connections.size() - 1)};
     };
-    for (std::uint32_t r = 0; r < ranks; ++r)
-      for (std::uint32_t h = 0; h < heads; ++h) {
-        head_in[h].push_back(connect(scatter(r), reduce(h)));
-        in[r].push_back(head_in[h].back());
-        head_out[h].push_back(connect(reduce(h), gather(r)));
-        out[r].push_back(head_out[h].back());
-      }
-    const auto make = [&](std::uint16_t kind, std::uint32_t which, bool moves, std::vector<sim::ConnectionId> from,
-                          std::vector<sim::ConnectionId> to) {
+    std::vector<sim::ConnectionId> scattered, gathered;
+    for (std::uint32_t r = 0; r < ranks; ++r) scattered.push_back(connect(sim::AgentId{first + r}, heads));
+    for (std::uint32_t r = 0; r < ranks; ++r) gathered.push_back(connect(heads, sim::AgentId{first + ranks + r}));
+    const auto copier = [&](std::uint32_t which, std::vector<sim::ConnectionId> from, std::vector<sim::ConnectionId> to) {
       sim::Agent a;
       a.units = loops;
-      a.pattern = 3 * (pattern / 2) + which;
-      a.pipelined = true;
-      a.at = [=](std::int64_t k, sim::Unit& u) {
-        u.kind = kind;
-        u.bytes = !moves ? Bytes{} : k + 1 < loops ? chunk : last;
+      a.pattern = 3 * size + which;
+      a.at = [from = std::move(from), to = std::move(to)](std::int64_t, sim::Unit& u) {
+        u.kind = copying;
         u.receive = from;
         u.send = to;
       };
       return a;
     };
-    for (std::uint32_t r = 0; r < ranks; ++r) program->agents.push_back(make(copying, 0, false, {}, in[r]));
-    for (std::uint32_t h = 0; h < heads; ++h) {
-      auto agent = make(reducing, 1, true, head_in[h], head_out[h]);
-      agent.local = of_head[h];
-      program->agents.push_back(std::move(agent));
-    }
-    for (std::uint32_t r = 0; r < ranks; ++r) program->agents.push_back(make(copying, 2, false, out[r], {}));
+    for (std::uint32_t r = 0; r < ranks; ++r) program->agents.push_back(copier(0, {}, {scattered[r]}));
+    for (std::uint32_t r = 0; r < ranks; ++r) program->agents.push_back(copier(1, {gathered[r]}, {}));
+    sim::Agent head;
+    head.units = loops;
+    head.pattern = 3 * size + 2;
+    head.local = usages;
+    head.at = [=](std::int64_t k, sim::Unit& u) {
+      u.kind = reducing;
+      u.bytes = k + 1 < loops ? chunk : last;
+      u.receive = scattered;
+      u.send = gathered;
+    };
+    program->agents.push_back(std::move(head));
   }
   program->fixed.add(sim::Cause::latency, c.gpu.nvls_latency);
   return program;
@@ -148,20 +137,13 @@ Schedule build_nvls(const Context& c, const models::nccl::Call& call, const mode
   Schedule s;
   s.channels = plan.channels;
   const Shape shape = shape_of(c, call.op);
-  const int n = c.comm.ranks();
-  std::vector<std::vector<sim::Usage>> outs, ins;
-  for (int r = 0; r < n; ++r) {
-    outs.push_back(port(c, r, true));
-    ins.push_back(port(c, r, false));
-  }
   const auto heads = static_cast<std::int64_t>(shape.heads.size());
-  std::vector<sim::Usage> usages;
-  for (const int h : shape.heads) add_usages(usages, usages_of(shape, h, outs, ins), 1.0 / static_cast<double>(heads));
+  auto usages = usages_of(c, shape);
   const sim::Rate rate = rate_alone(c.resources, usages, sim::Rate::unlimited());
   const Time moving = transfer_time(call.bytes, rate);
   s.jitter.add(sim::Cause::wait, jitter(c.gpu.nvls_jitter, moving, sim::Rate::unlimited(), sim::Rate::unlimited()));
   if (f == Fidelity::chunk) {
-    s.program = chunk_program(c, shape, plan, outs, ins);
+    s.program = chunk_program(c, shape, plan, usages);
     return s;
   }
   const Bytes largest = *std::max_element(plan.channel_bytes.begin(), plan.channel_bytes.end());

@@ -1,7 +1,6 @@
 #include "rates.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace linkcast::workloads {
 
@@ -13,6 +12,13 @@ void add_usages(std::vector<sim::Usage>& to, std::span<const sim::Usage> lane, d
     else
       it->weight += u.weight * weight;
   }
+}
+
+std::vector<sim::Usage> UsageSum::take() const {
+  std::vector<sim::Usage> out;
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    if (weights_[i] > 0) out.push_back({sim::ResourceId{static_cast<std::uint32_t>(i)}, weights_[i]});
+  return out;
 }
 
 sim::Rate rate_alone(const sim::ResourceTable& resources, std::span<const sim::Usage> usages, sim::Rate cap) {

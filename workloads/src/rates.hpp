@@ -12,6 +12,19 @@ namespace linkcast::workloads {
 /// Adds `weight` times the usages of a lane, merging equal resources.
 void add_usages(std::vector<sim::Usage>& to, std::span<const sim::Usage> lane, double weight);
 
+/// A sum of many lanes' usages over a machine: linear in what is added, where add_usages looks for each resource.
+class UsageSum {
+ public:
+  explicit UsageSum(const sim::ResourceTable& resources) : weights_(resources.size(), 0.0) {}
+  void add(std::span<const sim::Usage> lane, double weight) {
+    for (const auto& u : lane) weights_[static_cast<std::size_t>(u.resource)] += u.weight * weight;
+  }
+  std::vector<sim::Usage> take() const;   // by resource
+
+ private:
+  std::vector<double> weights_;
+};
+
 /// min(cap, capacity / weight over the usages): nobody else on the links.
 sim::Rate rate_alone(const sim::ResourceTable& resources, std::span<const sim::Usage> usages, sim::Rate cap);
 

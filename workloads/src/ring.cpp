@@ -194,13 +194,14 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
   std::vector<sim::Rate> caps;
   std::vector<std::vector<Time>> hops;
   for (const auto& g : groups) {
-    auto& u = usages.emplace_back();
+    UsageSum sum{c.resources};
     auto& of_edges = hops.emplace_back();
     for (std::size_t i = 0; i < g.order.size(); ++i) {
       const auto& lane = c.lanes.between(g.order[i], g.order[(i + 1) % g.order.size()]);
-      add_usages(u, lane.usages, costs.on(lane));
+      sum.add(lane.usages, costs.on(lane));
       of_edges.push_back(costs.protocol.hop + lane.latency);
     }
+    usages.push_back(sum.take());
     caps.push_back(costs.protocol.send * (static_cast<double>(g.sum.count()) / static_cast<double>(g.largest.count())));
   }
   const auto rates = rates_together(c.resources, usages, caps);

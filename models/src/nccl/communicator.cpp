@@ -74,9 +74,9 @@ Communicator::Impl::Impl(System s, Config c) : system{std::move(s)}, config{std:
   }
   const auto gpus = system.of_type(NodeType::gpu);
   if (gpus.empty()) throw sim::InputError{"the system has no GPU", "NCCL needs at least one"};
-  if (gpus.size() > 128) {
+  if (gpus.size() > 576) {
     throw sim::InputError{std::to_string(gpus.size()) + " GPUs in one NVLink domain or node",
-                          "at most 128; NCCL itself stops at 72"};
+                          "at most 576, what NVLink 5 can address; NCCL itself stops at 72"};
   }
   if (system.of_type(NodeType::cpu).empty())
     throw sim::InputError{"the system has no CPU", "every GPU hangs below one"};
