@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what the measurements say about the predictions: docs/accuracy.md and the table behind the expected error.
+"""Writes what the measurements say about the predictions: docs/accuracy.md, the table in README.md and the
+one behind the expected error.
 
 Run from the project's root after a change of the model or of a constant, with the command built:
 
@@ -66,6 +67,10 @@ def write_accuracy(linkcast, fitted):
     for name, text in parts.items():
         template = template.replace("{{" + name + "}}", text)
     (ROOT / "docs/accuracy.md").write_text(template)
+    readme = (ROOT / "README.md").read_text()
+    start = readme.index("<!-- held-out")
+    start, end = readme.index("\n", start) + 1, readme.index("<!-- end -->")
+    (ROOT / "README.md").write_text(readme[:start] + parts["held_out"] + "\n" + readme[end:])
 
 
 def expected_errors(linkcast, folder):
