@@ -8,7 +8,17 @@ add_library(linkcast_warnings INTERFACE)
 target_compile_options(linkcast_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms of GCC 12 on "text" + std::string and on temporaries of aggregates with strings (its PR 105651, 105562).
-  target_compile_options(linkcast_warnings INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+  target_compile_options(linkcast_warnings INTERFACE -Wno-restrict -Wno-maybe-uninitialized
+                         -Wno-stringop-overflow -Wno-array-bounds)
+endif()
+
+option(LINKCAST_PCH "Precompile the standard headers (the presets do)" OFF)
+if(LINKCAST_PCH)
+  add_library(linkcast_precompiled OBJECT "${CMAKE_CURRENT_LIST_DIR}/precompiled.cpp")
+  target_link_libraries(linkcast_precompiled PRIVATE linkcast_warnings)
+  target_compile_features(linkcast_precompiled PUBLIC cxx_std_20)
+  set_target_properties(linkcast_precompiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
+  target_precompile_headers(linkcast_precompiled PRIVATE "${CMAKE_CURRENT_LIST_DIR}/precompiled.hpp")
 endif()
 
 function(linkcast_room name)
@@ -27,6 +37,9 @@ function(linkcast_room name)
                                               PRIVATE "${PROJECT_SOURCE_DIR}/${name}/src")
   list(TRANSFORM ARG_ROOMS PREPEND linkcast_)
   target_link_libraries(linkcast_${name} PUBLIC ${ARG_ROOMS} PRIVATE linkcast_warnings ${ARG_LIBRARIES})
+  if(LINKCAST_PCH)
+    target_precompile_headers(linkcast_${name} REUSE_FROM linkcast_precompiled)
+  endif()
   # What only this room needs (generated sources, an optional library) stands in the room.
   include("${PROJECT_SOURCE_DIR}/${name}/room.cmake" OPTIONAL)
   # What a room needs beyond this (generated sources) stands in its own room.cmake.
