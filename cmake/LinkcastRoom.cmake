@@ -18,6 +18,10 @@ if(LINKCAST_PCH)
   target_link_libraries(linkcast_precompiled PRIVATE linkcast_warnings)
   target_compile_features(linkcast_precompiled PUBLIC cxx_std_20)
   set_target_properties(linkcast_precompiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # Precompiled, the standard library is no longer a system header to GCC 12: another of those alarms gets through.
+    target_compile_options(linkcast_warnings INTERFACE -Wno-stringop-overread)
+  endif()
   target_precompile_headers(linkcast_precompiled PRIVATE "${CMAKE_CURRENT_LIST_DIR}/precompiled.hpp")
 endif()
 
