@@ -1,4 +1,5 @@
 // Properties of a collective's answer that hold whatever the constants are.
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -123,10 +124,71 @@ TEST_CASE("folding changes no time", "[workloads][property]") {
   }
 }
 
+TEST_CASE("kernels on symmetric windows reach the links' rate with the few blocks that NCCL gives them",
+          "[workloads][symmetric]") {
+  // 2 blocks on 8 H100: NCCL takes 65 GiB/s for each and peer, 2 * 65 * 8 * 1.07 GB/s on the bus: more than in-switch
+  // reduction carries. Bytes on the port as of NVLS, S + S/n, so a large call takes as long as NVLS does.
+  const auto fabric = topologies::load("dgx-h100");
+  auto c = call(Op::all_reduce, std::int64_t{1} << 32);
+  c.symmetric_windows = true;
+  const auto nvls = model(fabric, Fidelity::flow, "NVLS").run(call(Op::all_reduce, std::int64_t{1} << 32));
+  for (const Fidelity f : {Fidelity::flow, Fidelity::chunk}) {
+    const auto row = model(fabric, f).run(c);
+    REQUIRE(row.algorithm == "Symmetric");
+    CHECK(row.channels == 2);
+    CHECK(row.time <= nvls.time);
+    CHECK(row.time.us() == Approx(nvls.time.us()).epsilon(0.05));
+  }
+  // Without the switch, 2S(n-1)/n over 18 links of stores; NCCL takes at most 64 blocks of 65 GiB/s.
+  workloads::CommunicatorOptions o;
+  o.env.set("NCCL_NVLS_ENABLE", "0");
+  CHECK(CollectiveModel{fabric, o}.run(c).busbw_GBps > 300);
+}
+
+TEST_CASE("one NVLS channel moves what one block can copy, not what the switch can reduce", "[workloads][nvls]") {
+  const auto fabric = topologies::load("dgx-h100");
+  const double block = fabric.gpu_model(fabric.gpus()[0]).simple.local.GBps();
+  workloads::CommunicatorOptions o;
+  o.env.set("NCCL_ALGO", "NVLS");
+  const auto all = CollectiveModel{fabric, o}.run(call(Op::all_reduce, 1 << 30));
+  o.env.set("NCCL_NVLS_NCHANNELS", "1");
+  for (const Fidelity f : {Fidelity::flow, Fidelity::chunk}) {
+    o.fidelity = f;
+    const auto one = CollectiveModel{fabric, o}.run(call(Op::all_reduce, 1 << 30));
+    REQUIRE(one.channels == 1);
+    CHECK(one.algbw_GBps < block);
+    CHECK(one.algbw_GBps > 0.9 * block);
+    CHECK(one.bound_by == "sm");
+  }
+  CHECK(all.bound_by == "nvlink");
+}
+
+TEST_CASE("a channel never moves more than its block, however many peers share it", "[workloads][p2p]") {
+  // One channel for seven peers: NCCL works on four of their sends at once, then on the others.
+  const auto fabric = topologies::load("dgx-h100");
+  const double block = fabric.gpu_model(fabric.gpus()[0]).p2p_channel.GBps();
+  workloads::CommunicatorOptions o;
+  o.env.set("NCCL_MAX_NCHANNELS", "1");
+  o.env.set("NCCL_MAX_P2P_NCHANNELS", "1");
+  for (const Fidelity f : {Fidelity::flow, Fidelity::chunk})
+    for (const Op op : {Op::alltoall, Op::scatter}) {
+      o.fidelity = f;
+      const auto row = CollectiveModel{fabric, o}.run(call(op, 1 << 30));
+      CAPTURE(name_of(f), name_of(op), row.channels);
+      REQUIRE(row.channels == 1);
+      CHECK(row.busbw_GBps < block);
+      CHECK(row.busbw_GBps > 0.8 * block);
+    }
+}
+
 TEST_CASE("a bad call says what is wrong", "[workloads][errors]") {
   const auto m = model(topologies::load("dgx-h100"));
   CHECK_THROWS_AS(m.run(call(Op::all_reduce, 0)), sim::InputError);
   CHECK_THROWS_AS(m.run(call(Op::all_reduce, -5)), sim::InputError);
+  // Past what 64 bits hold of picoseconds and of bytes times ranks: said, not wrapped round.
+  CHECK_NOTHROW(m.run(call(Op::all_reduce, std::int64_t{1} << 44)));
+  CHECK_THROWS_WITH(m.run(call(Op::all_reduce, (std::int64_t{1} << 44) + 1)), ContainsText("too many for a collective"));
+  CHECK_THROWS_AS(m.run(call(Op::alltoall, std::numeric_limits<std::int64_t>::max())), sim::InputError);
   auto c = call(Op::broadcast, 1024);
   c.root = 8;
   CHECK_THROWS_WITH(m.run(c), ContainsText("root 8 is not a rank"));

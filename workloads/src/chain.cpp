@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "pieces.hpp"
 #include "rates.hpp"
 #include "schedule.hpp"
 
@@ -17,8 +18,6 @@ using models::nccl::Op;
 using sim::Bytes;
 using sim::Time;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// The ranks of a channel from the first sender to the last receiver.
 std::vector<int> line_of(const Context& c, const models::nccl::Call& call, int channel) {
   auto order = c.comm.ring(channel);
@@ -26,17 +25,6 @@ std::vector<int> line_of(const Context& c, const models::nccl::Call& call, int c
   std::rotate(order.begin(), root, order.end());                       // broadcast: the root first
   if (call.op == Op::reduce) std::rotate(order.begin(), order.begin() + 1, order.end());   // reduce: the root last
   return order;
-}
-
-struct Pieces {
-  std::int64_t count;
-  Bytes size, last;
-  Bytes at(std::int64_t i) const { return i + 1 < count ? size : last; }
-};
-
-Pieces pieces_of(Bytes bytes, Bytes chunk) {
-  const auto n = std::max<std::int64_t>(1, ceil_div(bytes.count(), chunk.count()));
-  return {n, chunk, bytes - chunk * (n - 1)};
 }
 
 std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const models::nccl::Call& call,

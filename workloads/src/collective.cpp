@@ -18,6 +18,9 @@ using sim::Account;
 using sim::Cause;
 using sim::Time;
 
+// Sums of bytes over ranks, and their times on links of a few MB/s, stay within 64 bits.
+constexpr sim::Bytes largest_call{std::int64_t{1} << 44};
+
 bool by_send_recv(Op op) {
   return op == Op::alltoall || op == Op::sendrecv || op == Op::gather || op == Op::scatter;
 }
@@ -30,15 +33,16 @@ models::nccl::Config config_of(const topologies::Fabric& fabric, const Communica
   return config;
 }
 
-/// The flows of a schedule side by side, as one program: an agent with a single unit each.
+/// The flows of a schedule side by side, as one program: an agent with a single unit each. What the fixed part of one is
+/// longer than the shortest is spent before its own bytes flow.
 std::shared_ptr<const sim::ChunkProgram> side_by_side(const std::vector<sim::PipelinedFlow>& flows) {
   auto program = std::make_shared<sim::ChunkProgram>();
-  const auto latest = std::max_element(flows.begin(), flows.end(), [](const auto& a, const auto& b) {
+  const auto first = std::min_element(flows.begin(), flows.end(), [](const auto& a, const auto& b) {
     return a.fixed.total() < b.fixed.total();
   });
-  program->fixed = latest->fixed;
+  program->fixed = first->fixed;
   for (const auto& flow : flows) {
-    program->kinds.push_back({Time{}, flow.cap, flow.cap_cause, false});
+    program->kinds.push_back({flow.fixed.total() - first->fixed.total(), flow.cap, flow.cap_cause, false});
     sim::Agent agent;
     agent.units = 1;
     agent.pattern = static_cast<std::uint32_t>(program->agents.size());
@@ -76,6 +80,9 @@ struct CollectiveModel::Impl {
 
   void check(const Call& call) const {
     if (call.bytes.count() <= 0) throw sim::InputError("the size of a collective must be positive", "give at least 1 byte");
+    if (call.bytes > largest_call)
+      throw sim::InputError(std::to_string(call.bytes.count()) + " bytes are too many for a collective",
+                            "at most 16 TiB (" + std::to_string(largest_call.count()) + "): no machine holds more");
     if (call.root < 0 || call.root >= comm.ranks())
       throw sim::InputError("root " + std::to_string(call.root) + " is not a rank",
                             "this communicator has the ranks 0 to " + std::to_string(comm.ranks() - 1));

@@ -11,11 +11,11 @@ namespace linkcast::workloads {
 
 Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fidelity f) {
   const int n = c.comm.ranks();
-  Messages messages;
+  std::vector<Message> messages;
   if (call.op == models::nccl::Op::all_gather) {
     const sim::Bytes part{std::max<std::int64_t>(1, call.bytes.count() / n)};
     for (int d = 1; d < n; ++d)
-      for (int r = 0; r < n; ++r) messages.list.push_back({r, (r + d) % n, part});
+      for (int r = 0; r < n; ++r) messages.push_back({r, (r + d) % n, part});
   } else {
     messages = messages_of(call, n);
   }
@@ -25,7 +25,7 @@ Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fid
   if (f == Fidelity::flow) {
     // One flow per sender: its copies follow each other, so it loads one lane at a time, each for its share of the time.
     std::map<int, std::vector<Message>> by_sender;
-    for (const auto& m : messages.list) by_sender[m.from].push_back(m);
+    for (const auto& m : messages) by_sender[m.from].push_back(m);
     for (const auto& [from, list] : by_sender) {
       sim::PipelinedFlow flow;
       for (const auto& m : list) flow.bytes += m.bytes;
@@ -44,7 +44,7 @@ Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fid
   std::map<std::pair<int, int>, sim::ConnectionId> wires;
   std::vector<std::vector<std::pair<sim::ConnectionId, sim::Bytes>>> out(static_cast<std::size_t>(n));
   std::vector<std::vector<sim::ConnectionId>> in(static_cast<std::size_t>(n));
-  for (const auto& m : messages.list) {
+  for (const auto& m : messages) {
     sim::Connection k;
     k.from = sim::AgentId{static_cast<std::uint32_t>(m.from)};
     k.to = sim::AgentId{static_cast<std::uint32_t>(n + m.to)};

@@ -75,7 +75,7 @@ int parse_level(const std::string& value) {
 }  // namespace
 
 Lanes::Lanes(const Fabric& fabric, const Version& version, const models::nccl::Environment& env)
-    : fabric_{fabric}, version_{version}, ranks_{static_cast<int>(fabric.gpus().size())} {
+    : fabric_{fabric}, ranks_{static_cast<int>(fabric.gpus().size())} {
   level_ = default_level(fabric, version);
   if (const auto level = env.get("NCCL_P2P_LEVEL")) level_ = parse_level(*level);
   const auto disable = env.integer("NCCL_P2P_DISABLE");

@@ -24,14 +24,11 @@ class Lanes {
 
   /// Throws sim::InputError where nothing connects the two.
   const Lane& between(int from, int to) const;
-  /// Whether every pair of neighbours in some ring uses NVLink: LL128 and NCCL's NVLink latencies then apply.
-  bool peer_to_peer_pcie() const { return pcie_p2p_; }
 
  private:
   Lane find(int from, int to) const;
 
   const topologies::Fabric& fabric_;
-  models::nccl::Version version_;
   bool p2p_ = true;                 // NCCL_P2P_DISABLE, NCCL_P2P_LEVEL=LOC
   bool pcie_p2p_ = true;
   int level_ = 0;                   // highest path class that P2P may take

@@ -4,12 +4,12 @@
 
 namespace linkcast::workloads {
 
-Messages messages_of(const models::nccl::Call& call, int ranks) {
+std::vector<Message> messages_of(const models::nccl::Call& call, int ranks) {
   using models::nccl::Op;
-  Messages m;
+  std::vector<Message> list;
   const sim::Bytes part{std::max<std::int64_t>(1, call.bytes.count() / ranks)};
   const auto add = [&](int from, int to, sim::Bytes bytes) {
-    if (from != to) m.list.push_back({from, to, bytes});
+    if (from != to) list.push_back({from, to, bytes});
   };
   switch (call.op) {
     case Op::sendrecv:
@@ -18,19 +18,16 @@ Messages messages_of(const models::nccl::Call& call, int ranks) {
     case Op::alltoall:
       for (int d = 1; d < ranks; ++d)
         for (int r = 0; r < ranks; ++r) add(r, (r + d) % ranks, part);
-      m.self = part;
       break;
     case Op::gather:
       for (int r = 0; r < ranks; ++r) add(r, call.root, part);
-      m.self = part;
       break;
     case Op::scatter:
       for (int r = 0; r < ranks; ++r) add(call.root, r, part);
-      m.self = part;
       break;
     default: break;
   }
-  return m;
+  return list;
 }
 
 }  // namespace linkcast::workloads

@@ -12,13 +12,8 @@ struct Message {
   sim::Bytes bytes;
 };
 
-/// Without the messages of a rank to itself (local copies), which are `self` bytes on each rank that has one.
-struct Messages {
-  std::vector<Message> list;
-  sim::Bytes self;
-};
-
-/// nccl-tests' sizes: alltoall, gather and scatter count n parts; sendrecv sends all of `bytes` to the next rank.
-Messages messages_of(const models::nccl::Call& call, int ranks);
+/// nccl-tests' sizes: alltoall, gather and scatter count n parts of at least a byte; sendrecv sends all of `bytes` to the
+/// next rank. Without the messages of a rank to itself: local copies, far quicker than what goes over a link.
+std::vector<Message> messages_of(const models::nccl::Call& call, int ranks);
 
 }  // namespace linkcast::workloads

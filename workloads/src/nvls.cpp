@@ -10,6 +10,8 @@
 #include <map>
 
 #include "jitter.hpp"
+#include "pieces.hpp"
+#include "ports.hpp"
 #include "rates.hpp"
 #include "schedule.hpp"
 
@@ -19,35 +21,6 @@ namespace {
 using models::nccl::Op;
 using sim::Bytes;
 using sim::Time;
-using topologies::DeviceKind;
-using topologies::Fabric;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// One byte out of (or into) a GPU through all its switch links, at the price of in-switch traffic.
-std::vector<sim::Usage> port(const Context& c, int rank, bool out) {
-  const auto gpu = c.fabric.gpus()[static_cast<std::size_t>(rank)];
-  double total = 0;
-  const auto links = c.fabric.links();
-  const auto to_switch = [&](const topologies::Link& l) {
-    const auto other = l.a == gpu ? l.b : l.a;
-    return (l.a == gpu || l.b == gpu) && l.state != "down" &&
-           c.fabric.devices()[static_cast<std::size_t>(other)].kind == DeviceKind::nvswitch;
-  };
-  for (const auto& l : links)
-    if (to_switch(l)) total += static_cast<double>(l.bare.bytes_per_second());
-  std::vector<sim::Usage> usages;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    const auto& l = links[i];
-    if (!to_switch(l)) continue;
-    const bool forward = (l.a == gpu) == out;
-    // The link is charged in bytes of plain stores: its capacity is l.payload, in-switch traffic reaches bare * efficiency.
-    const double price = l.payload.GBps() / (l.bare.GBps() * c.gpu.nvls_efficiency);
-    usages.push_back({Fabric::resource(topologies::LinkId{static_cast<std::uint32_t>(i)}, forward),
-                      price * static_cast<double>(l.bare.bytes_per_second()) / total});
-  }
-  return usages;
-}
 
 struct Shape {
   std::vector<int> heads;
@@ -69,26 +42,31 @@ std::vector<sim::Usage> usages_of(const Context& c, const Shape& s) {
   const double part = 1.0 / static_cast<double>(s.heads.size());
   for (int r = 0; r < c.comm.ranks(); ++r) {
     const double own = part * static_cast<double>(std::count(s.heads.begin(), s.heads.end(), r));
-    sum.add(port(c, r, true), s.out_all + own * s.out_head);
-    sum.add(port(c, r, false), s.in_all + own * s.in_head);
+    sum.add(port(c.fabric, c.gpu, r, true, PortTraffic::in_switch), s.out_all + own * s.out_head);
+    sum.add(port(c.fabric, c.gpu, r, false, PortTraffic::in_switch), s.in_all + own * s.in_head);
   }
   return sum.take();
 }
 
+/// What one channel of a rank can move. Data that is not registered goes through the multicast buffers, and a block copies
+/// all of it in, or out, on its own GPU; the switch alone would let one block feed eighteen links.
+sim::Rate block_rate(const Context& c, const models::nccl::Call& call) {
+  return call.registered ? sim::Rate::unlimited() : c.gpu.simple.local;
+}
+
 std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const Shape& s, const models::nccl::Plan& plan,
-                                                       const std::vector<sim::Usage>& usages) {
+                                                       sim::Rate block, const std::vector<sim::Usage>& usages) {
   auto program = std::make_shared<sim::ChunkProgram>();
   enum : std::uint16_t { copying = 0, reducing = 1 };
   program->kinds = {{Time{}, sim::Rate::unlimited(), sim::Cause::sm, false},
-                    {c.gpu.nvls_overhead, sim::Rate::unlimited(), sim::Cause::sm, false}};
+                    {c.gpu.nvls_overhead, block, sim::Cause::sm, false}};
   const auto ranks = static_cast<std::uint32_t>(c.comm.ranks());
   const Bytes chunk = plan.chunk * static_cast<std::int64_t>(s.heads.size());
   std::map<std::int64_t, std::uint32_t> sizes;
   for (int channel = 0; channel < plan.channels; ++channel) {
     const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
     const auto size = sizes.emplace(bytes.count(), static_cast<std::uint32_t>(sizes.size())).first->second;
-    const auto loops = std::max<std::int64_t>(1, ceil_div(bytes.count(), chunk.count()));
-    const Bytes last = bytes - chunk * (loops - 1);
+    const Pieces loops = pieces_of(bytes, chunk);
     const auto first = static_cast<std::uint32_t>(program->agents.size());
     const sim::AgentId heads{first + 2 * ranks};
     const auto connect = [&](sim::AgentId a, sim::AgentId b) {
@@ -104,7 +82,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const S
     for (std::uint32_t r = 0; r < ranks; ++r) gathered.push_back(connect(heads, sim::AgentId{first + ranks + r}));
     const auto copier = [&](std::uint32_t which, std::vector<sim::ConnectionId> from, std::vector<sim::ConnectionId> to) {
       sim::Agent a;
-      a.units = loops;
+      a.units = loops.count;
       a.pattern = 3 * size + which;
       a.at = [from = std::move(from), to = std::move(to)](std::int64_t, sim::Unit& u) {
         u.kind = copying;
@@ -116,12 +94,12 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const S
     for (std::uint32_t r = 0; r < ranks; ++r) program->agents.push_back(copier(0, {}, {scattered[r]}));
     for (std::uint32_t r = 0; r < ranks; ++r) program->agents.push_back(copier(1, {gathered[r]}, {}));
     sim::Agent head;
-    head.units = loops;
+    head.units = loops.count;
     head.pattern = 3 * size + 2;
     head.local = usages;
     head.at = [=](std::int64_t k, sim::Unit& u) {
       u.kind = reducing;
-      u.bytes = k + 1 < loops ? chunk : last;
+      u.bytes = loops.at(k);
       u.receive = scattered;
       u.send = gathered;
     };
@@ -143,14 +121,16 @@ Schedule build_nvls(const Context& c, const models::nccl::Call& call, const mode
   const Time moving = transfer_time(call.bytes, rate);
   s.jitter.add(sim::Cause::wait, jitter(c.gpu.nvls_jitter, moving, sim::Rate::unlimited(), sim::Rate::unlimited()));
   if (f == Fidelity::chunk) {
-    s.program = chunk_program(c, shape, plan, usages);
+    s.program = chunk_program(c, shape, plan, block_rate(c, call), usages);
     return s;
   }
   const Bytes largest = *std::max_element(plan.channel_bytes.begin(), plan.channel_bytes.end());
-  const auto loops = std::max<std::int64_t>(1, ceil_div(ceil_div(largest.count(), heads), plan.chunk.count()));
+  const auto loops = pieces_of(Bytes{ceil_div(largest.count(), heads)}, plan.chunk).count;
   sim::PipelinedFlow flow;
   flow.bytes = call.bytes;
   flow.usages = std::move(usages);
+  if (const auto block = block_rate(c, call); !block.is_unlimited())
+    flow.cap = block * (static_cast<double>(call.bytes.count()) / static_cast<double>(largest.count()));
   flow.fixed.add(sim::Cause::latency, c.gpu.nvls_latency + loops * c.gpu.nvls_overhead);
   s.flows.push_back(std::move(flow));
   return s;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "messages.hpp"
+#include "pieces.hpp"
 #include "rates.hpp"
 #include "schedule.hpp"
 
@@ -13,38 +14,31 @@ namespace {
 using sim::Bytes;
 using sim::Time;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// How many parts of different messages one channel works on at once.
-int company(const Context& c, const std::vector<Message>& list, const models::nccl::P2pPlan& plan) {
-  std::vector<int> sends(static_cast<std::size_t>(c.comm.ranks()), 0);
-  for (const auto& m : list) ++sends[static_cast<std::size_t>(m.from)];
-  const int peers = *std::max_element(sends.begin(), sends.end());
-  const auto works = ceil_div(std::int64_t{peers} * plan.channels_per_peer, std::max(1, c.comm.channels().p2p));
-  return static_cast<int>(std::min<std::int64_t>(works, std::max(1, plan.concurrent / 2)));
-}
-
-/// What a part gets of its block. The work per chunk counts into the block's own rate, chunk / (overhead + chunk / rate):
-/// the parts of different channels are not in step as a ring's are, so where a link is the limit it never waits for that
-/// work (two A100 over PCIe reach the link's rate with chunks of 128 KiB).
-Costs shared(Costs costs, int works, Bytes chunk) {
-  const auto with_overhead = [&](sim::Rate rate) {
-    const Time whole = costs.protocol.overhead + transfer_time(chunk, rate * (1.0 / works));
-    return sim::Rate::from_GBps(static_cast<double>(chunk.count()) / whole.us() * 1e-3);
-  };
-  costs.protocol.send = with_overhead(costs.protocol.send);
-  costs.protocol.local = with_overhead(costs.protocol.local);
-  return costs;
-}
-
-struct Pieces {
-  std::int64_t count;
-  Bytes size, last;
+/// The most messages that one rank sends, and that one receives.
+struct Peers {
+  int sends = 0, receives = 0;
 };
 
-Pieces pieces_of(Bytes bytes, Bytes chunk) {
-  const auto n = std::max<std::int64_t>(1, ceil_div(bytes.count(), chunk.count()));
-  return {n, chunk, bytes - chunk * (n - 1)};
+Peers busiest(const std::vector<Message>& list, int ranks) {
+  std::vector<Peers> of(static_cast<std::size_t>(ranks));
+  Peers most;
+  for (const auto& m : list) {
+    most.sends = std::max(most.sends, ++of[static_cast<std::size_t>(m.from)].sends);
+    most.receives = std::max(most.receives, ++of[static_cast<std::size_t>(m.to)].receives);
+  }
+  return most;
+}
+
+/// What a part gets of its block, which serves `peers` messages: up to half of plan.concurrent at once share its threads,
+/// more of them follow in turn. The work per chunk counts into the block's own rate, chunk / (overhead + chunk / rate):
+/// the parts of different channels are not in step as a ring's are, so where a link is the limit it never waits for that
+/// work (two A100 over PCIe reach the link's rate with chunks of 128 KiB).
+sim::Rate shared(sim::Rate rate, Time overhead, int peers, const models::nccl::P2pPlan& plan, int channels, Bytes chunk) {
+  const auto works = ceil_div(std::int64_t{peers} * plan.channels_per_peer, std::max(1, channels));
+  const auto at_once = std::clamp<std::int64_t>(plan.concurrent / 2, 1, std::max<std::int64_t>(1, works));
+  const Time whole = overhead + transfer_time(chunk, rate * (1.0 / static_cast<double>(at_once)));
+  const double in_turn = static_cast<double>(at_once) / static_cast<double>(std::max<std::int64_t>(1, works));
+  return sim::Rate::from_GBps(static_cast<double>(chunk.count()) / whole.us() * 1e-3 * in_turn);
 }
 
 std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const std::vector<Message>& list,
@@ -78,7 +72,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
         a.pattern = pattern + (sends ? 0u : 1u);
         a.at = [=](std::int64_t k, sim::Unit& u) {
           u.kind = sends ? kind_send : kind_local;
-          u.bytes = k + 1 < pieces.count ? pieces.size : pieces.last;
+          u.bytes = pieces.at(k);
           u.receive.clear();
           u.send.clear();
           (sends ? u.send : u.receive).push_back(wire);
@@ -96,25 +90,29 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
   const auto messages = messages_of(call, c.comm.ranks());
   Schedule s;
   s.algorithm = "P2P";
-  if (messages.list.empty()) return s;
-  const Bytes message = messages.list.front().bytes;
+  if (messages.empty()) return s;
+  const Bytes message = messages.front().bytes;
   const auto plan = c.comm.p2p_plan(call, message);
   s.protocol = std::string(name_of(plan.protocol));
-  s.channels = std::min(c.comm.channels().p2p, plan.channels_per_peer * static_cast<int>(messages.list.size()) /
-                                                   std::max(1, c.comm.ranks()));
-  s.channels = std::max(s.channels, plan.channels_per_peer);
-  Costs block = costs_of(c.gpu, plan.protocol);
-  if (plan.protocol == models::nccl::Protocol::simple) block.protocol.send = c.gpu.p2p_channel;
+  const Peers peers = busiest(messages, c.comm.ranks());
+  const int channels = c.comm.channels().p2p;
+  s.channels = std::max(plan.channels_per_peer,
+                        std::min(channels, plan.channels_per_peer * std::max(peers.sends, peers.receives)));
+  Costs costs = costs_of(c.gpu, plan.protocol);
+  if (plan.protocol == models::nccl::Protocol::simple) costs.protocol.send = c.gpu.p2p_channel;
   const Bytes part{ceil_div(message.count(), plan.channels_per_peer)};
-  const Costs costs = shared(block, company(c, messages.list, plan), std::min(plan.chunk, part));
+  const Bytes chunk = std::min(plan.chunk, part);
+  const Time overhead = costs.protocol.overhead;
+  costs.protocol.send = shared(costs.protocol.send, overhead, peers.sends, plan, channels, chunk);
+  costs.protocol.local = shared(costs.protocol.local, overhead, peers.receives, plan, channels, chunk);
   if (f == Fidelity::chunk) {
-    s.program = chunk_program(c, messages.list, plan, costs);
+    s.program = chunk_program(c, messages, plan, costs);
     return s;
   }
   const double parts = static_cast<double>(message.count()) / static_cast<double>(part.count());
   const Pieces pieces = pieces_of(part, plan.chunk);
   const auto& p = costs.protocol;
-  for (const auto& m : messages.list) {
+  for (const auto& m : messages) {
     const auto& lane = c.lanes.between(m.from, m.to);
     sim::PipelinedFlow flow;
     flow.bytes = m.bytes;
@@ -122,8 +120,8 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
     flow.cap = std::min(p.send, p.local) * parts;
     const Time hop = p.hop + lane.latency;
     flow.fixed.add(sim::Cause::latency, hop);
-    const Time last = transfer_time(pieces.last, p.local);
-    flow.fixed.add(sim::Cause::sm, costs.cut_through ? std::max(Time{}, last - transfer_time(pieces.last, p.send)) : last);
+    // The last piece is taken out after it has come; with the flags in the data both ends work on it at once.
+    if (!costs.cut_through) flow.fixed.add(sim::Cause::sm, transfer_time(pieces.last, p.local));
     s.flows.push_back(std::move(flow));
   }
   return s;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "jitter.hpp"
+#include "pieces.hpp"
 #include "rates.hpp"
 #include "schedule.hpp"
 
@@ -14,8 +15,6 @@ namespace {
 using models::nccl::Op;
 using sim::Bytes;
 using sim::Time;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Sends of one rank in one loop; one more step takes the result out.
 int sends_per_loop(Op op, int n) { return op == Op::all_reduce ? 2 * (n - 1) : n - 1; }

@@ -6,6 +6,7 @@
 // multicast B out and n B in, or the reverse.
 #include <algorithm>
 
+#include "ports.hpp"
 #include "rates.hpp"
 #include "schedule.hpp"
 
@@ -15,33 +16,10 @@ namespace {
 using models::nccl::Op;
 using sim::Bytes;
 using sim::Time;
-using topologies::DeviceKind;
-using topologies::Fabric;
-
-/// One byte through all NVLinks of a GPU; `price` in bytes of plain stores.
-std::vector<sim::Usage> port(const Context& c, int rank, bool out, bool in_switch) {
-  const auto gpu = c.fabric.gpus()[static_cast<std::size_t>(rank)];
-  const auto links = c.fabric.links();
-  double total = 0;
-  const auto counts = [&](const topologies::Link& l) {
-    return l.kind == models::LinkKind::nvlink && (l.a == gpu || l.b == gpu) && l.state != "down";
-  };
-  for (const auto& l : links)
-    if (counts(l)) total += static_cast<double>(l.bare.bytes_per_second());
-  std::vector<sim::Usage> usages;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    const auto& l = links[i];
-    if (!counts(l)) continue;
-    const double price = in_switch ? l.payload.GBps() / (l.bare.GBps() * c.gpu.nvls_efficiency) : 1.0;
-    usages.push_back({Fabric::resource(topologies::LinkId{static_cast<std::uint32_t>(i)}, (l.a == gpu) == out),
-                      price * static_cast<double>(l.bare.bytes_per_second()) / total});
-  }
-  return usages;
-}
 
 struct Traffic {
   double out = 0, in = 0;   // wire bytes per GPU for each byte of the call's size
-  bool in_switch = false;
+  PortTraffic through = PortTraffic::stores;
 };
 
 Traffic traffic_of(Op op, const std::string& kernel, int n) {
@@ -50,15 +28,15 @@ Traffic traffic_of(Op op, const std::string& kernel, int n) {
   const double ranks = n;
   // all_gather and reduce_scatter: nccl-tests' size is n times the API count B.
   if (op == Op::all_reduce) {
-    if (ll) return multicast ? Traffic{2.0, 2.0 * ranks, true} : Traffic{2.0 * (ranks - 1), 2.0 * (ranks - 1), false};
-    return multicast ? Traffic{1 + 1 / ranks, 1 + 1 / ranks, true}
-                     : Traffic{2 * (ranks - 1) / ranks, 2 * (ranks - 1) / ranks, false};
+    if (ll) return multicast ? Traffic{2.0, 2.0 * ranks, PortTraffic::in_switch} : Traffic{2.0 * (ranks - 1), 2.0 * (ranks - 1), PortTraffic::stores};
+    return multicast ? Traffic{1 + 1 / ranks, 1 + 1 / ranks, PortTraffic::in_switch}
+                     : Traffic{2 * (ranks - 1) / ranks, 2 * (ranks - 1) / ranks, PortTraffic::stores};
   }
   const double flags = ll ? 2.0 : 1.0;
   const double share = (ranks - 1) / ranks;
-  if (!multicast) return {flags * share, flags * share, false};
-  if (op == Op::all_gather) return {flags / ranks, flags, true};
-  return {flags, flags / ranks, true};
+  if (!multicast) return {flags * share, flags * share, PortTraffic::stores};
+  if (op == Op::all_gather) return {flags / ranks, flags, PortTraffic::in_switch};
+  return {flags, flags / ranks, PortTraffic::in_switch};
 }
 
 }  // namespace
@@ -71,15 +49,17 @@ Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const
   const Traffic traffic = traffic_of(call.op, kernel, n);
   const bool ll = plan.choice.protocol == models::nccl::Protocol::ll;
   const auto& p = ll ? c.gpu.ll : c.gpu.simple;
-  const sim::Rate cap = p.send * static_cast<double>(std::max(1, plan.channels));
+  // Blocks that load from and store to their peers directly move several times what a block with a FIFO does: NCCL takes
+  // 44 to 65 GiB/s for each (queryModel_lsa, NCCL.md 2.6), and so few of them that this rate decides below NVLink's.
+  const sim::Rate cap = plan.block_rate;
   // Barrier in, barrier out, one exchange of data: each a hand-over over the switch.
   const Time fixed = 3 * (p.overhead + p.hop + c.lanes.between(0, 1).latency);
   if (f == Fidelity::flow) {
     sim::PipelinedFlow flow;
     flow.bytes = call.bytes;
     for (int r = 0; r < n; ++r) {
-      add_usages(flow.usages, port(c, r, true, traffic.in_switch), traffic.out);
-      add_usages(flow.usages, port(c, r, false, traffic.in_switch), traffic.in);
+      add_usages(flow.usages, port(c.fabric, c.gpu, r, true, traffic.through), traffic.out);
+      add_usages(flow.usages, port(c.fabric, c.gpu, r, false, traffic.through), traffic.in);
     }
     flow.cap = cap;
     flow.fixed.add(sim::Cause::latency, fixed);
@@ -100,8 +80,8 @@ Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const
       u.receive.clear();
       u.send.clear();
     };
-    add_usages(a.local, port(c, r, true, traffic.in_switch), traffic.out);
-    add_usages(a.local, port(c, r, false, traffic.in_switch), traffic.in);
+    add_usages(a.local, port(c.fabric, c.gpu, r, true, traffic.through), traffic.out);
+    add_usages(a.local, port(c.fabric, c.gpu, r, false, traffic.through), traffic.in);
     program->agents.push_back(std::move(a));
   }
   s.program = std::move(program);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "pieces.hpp"
 #include "rates.hpp"
 #include "schedule.hpp"
 
@@ -11,8 +12,6 @@ namespace {
 
 using sim::Bytes;
 using sim::Time;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 struct Tree {
   std::vector<int> parent;                  // -1: the root
@@ -69,9 +68,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
     const Tree t = tree_of(c, channel);
     const auto n = static_cast<std::uint32_t>(t.parent.size());
     const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
-    const auto pieces = std::max<std::int64_t>(1, ceil_div(bytes.count(), plan.chunk.count()));
-    const Bytes chunk = plan.chunk;
-    const Bytes last = bytes - chunk * (pieces - 1);
+    const Pieces pieces = pieces_of(bytes, plan.chunk);
     const auto first = static_cast<std::uint32_t>(program->agents.size());
     const auto up_agent = [&](int r) { return first + static_cast<std::uint32_t>(r); };
     const auto down_agent = [&](int r) { return r == t.root ? up_agent(r) : first + n + static_cast<std::uint32_t>(r); };
@@ -96,12 +93,12 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
     }
     const auto make = [&](std::vector<sim::ConnectionId> from, std::vector<sim::ConnectionId> to, TreeKind kind) {
       sim::Agent agent;
-      agent.units = pieces;
+      agent.units = pieces.count;
       const Key key{bytes.count(), kind, static_cast<std::int64_t>(from.size()), static_cast<std::int64_t>(to.size())};
       agent.pattern = patterns.emplace(key, static_cast<std::uint32_t>(patterns.size())).first->second;
       agent.at = [=](std::int64_t k, sim::Unit& out) {
         out.kind = kind;
-        out.bytes = k + 1 < pieces ? chunk : last;
+        out.bytes = pieces.at(k);
         out.receive = from;
         out.send = to;
       };
@@ -178,7 +175,7 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
   for (const auto& [parents, bytes] : trees) {
     const auto& [largest, sum] = bytes;
     const sim::Rate share = rates[i] * (static_cast<double>(largest.count()) / static_cast<double>(sum.count()));
-    const auto pieces = std::max<std::int64_t>(1, ceil_div(largest.count(), plan.chunk.count()));
+    const auto pieces = pieces_of(largest, plan.chunk).count;
     const Bytes first = std::min(plan.chunk, largest);
     const auto stages = 2 * std::int64_t{shapes[i].longest};
     sim::PipelinedFlow flow;

@@ -21,6 +21,12 @@ struct Cut {
   std::int64_t traffic = 1;  // bytes moved per byte of the caller's count
 };
 
+/// The blocks of a symmetric kernel and what they handle together.
+struct SymmetricBlocks {
+  int count = 0;
+  sim::Rate rate = sim::Rate::unlimited();
+};
+
 struct Communicator::Impl {
   Impl(System s, Config c);
 
@@ -65,7 +71,7 @@ struct Communicator::Impl {
 
   // choice.cpp
   std::vector<Choice> candidates(const Call& call) const;
-  std::optional<Choice> symmetric(const Call& call, int* ctas) const;  // symmetric.cpp
+  std::optional<Choice> symmetric(const Call& call, SymmetricBlocks* blocks) const;  // symmetric.cpp
   std::optional<Choice> copy_engine(const Call& call) const;           // symmetric.cpp
 
   // plan.cpp

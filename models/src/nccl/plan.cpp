@@ -1,6 +1,6 @@
 // How a collective is cut: threads, channels, each channel's share, and the chunk that travels in one step. Source:
 // topoGetAlgoInfo, scheduleCollTasksToPlan and calcCollChunking of enqueue.cc (NCCL.md 3.1, 3.2); up to 2.21 the
-// static loops of computeColl. Knows no link and no ti
+// static loops of computeColl. Knows no link and no time.
 #include <algorithm>
 #include <bit>
 
@@ -17,18 +17,19 @@ int floor_log2(int v) { return v <= 0 ? 0 : 31 - std::countl_zero(static_cast<un
 
 Plan Communicator::Impl::plan(const Call& call) const {
   Plan plan;
-  int ctas = 0;
-  const auto kernel = symmetric(call, &ctas);
+  SymmetricBlocks blocks;
+  const auto kernel = symmetric(call, &blocks);
   plan.choice = candidates(call).front();
   const Datatype type = datatype(call.dtype);
   const int c = collective_index(call.op);
   const auto total = call.bytes.count();
   if (kernel || c < 0 || plan.choice.algorithm == Algorithm::copy_engine) {
     // Symmetric kernels walk over the buffer by themselves; copies and messages have no channels of their own.
-    const int n = kernel                                            ? std::max(1, ctas)
+    const int n = kernel                                            ? std::max(1, blocks.count)
                   : plan.choice.algorithm == Algorithm::copy_engine ? 1
                                                                     : std::max(1, counts.p2p);
     plan.channels = n;
+    if (kernel) plan.block_rate = blocks.rate;
     plan.threads = kernel ? 512 : plan.choice.algorithm == Algorithm::copy_engine ? 0 : 640;
     for (int i = 0; i < n; ++i) plan.channel_bytes.emplace_back(total * (i + 1) / n - total * i / n);
     plan.chunk = c < 0 && !kernel ? p2p_plan(sim::Bytes{total / std::max(1, ranks)}).chunk : call.bytes;

@@ -31,7 +31,7 @@ constexpr Kernel kernels[] = {
     {"ReduceScatter_LDMC", Op::reduce_scatter, false, true}};
 }  // namespace
 
-std::optional<Choice> Communicator::Impl::symmetric(const Call& call, int* ctas) const {
+std::optional<Choice> Communicator::Impl::symmetric(const Call& call, SymmetricBlocks* blocks) const {
   if (!call.symmetric_windows || !since(27) || ranks < 2 || config.nodes > 1 || !topo->all_direct_nvlink()) return {};
   if (env("NCCL_WIN_ENABLE", 1) == 0) return {};
   if (copy_engine(call)) return {};
@@ -88,7 +88,9 @@ std::optional<Choice> Communicator::Impl::symmetric(const Call& call, int* ctas)
     choice.reason = std::string{k.name} + " on " + std::to_string(sms) +
                     " blocks: symmetric windows come before the classic algorithms";
     best = choice;
-    if (ctas != nullptr) *ctas = sms;
+    // Bytes per microsecond on the bus, as bytes of the call. Only the blocks: what the links do is not the library's say.
+    const double call_bytes = static_cast<double>(call.bytes.count());
+    if (blocks != nullptr) *blocks = {sms, sim::Rate::from_GBps(sms * per_sm * factor * call_bytes / bus * 1e-3)};
   }
   return best;
 }

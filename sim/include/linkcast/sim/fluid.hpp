@@ -29,8 +29,8 @@ struct Usage {
   double weight;
 };
 
-/// One direction of a link, a switch's reduction unit, a memory. `overhead` is the part of `capacity`'s
-/// reciprocal that framing costs: it changes no time, only how the account books it (wire or protocol).
+/// One direction of a link, a switch's reduction unit, a memory. `bare` changes no time, only how the account books it:
+/// what the bare link would take as wire, what framing adds as protocol.
 struct Resource {
   std::string name;
   Rate capacity;  // payload bytes per second, after framing

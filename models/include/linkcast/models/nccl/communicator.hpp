@@ -77,6 +77,7 @@ struct Plan {
   int slots = 8;                          // slices (units) in flight per connection
   sim::Bytes slice_min;                   // chunks below two of these are not split
   bool looped_interleaved = false;        // <= 2.21: channels interleave by loop instead of owning one range
+  sim::Rate block_rate = sim::Rate::unlimited();  // symmetric kernels: bytes of the call that all blocks handle
 };
 
 /// Send/recv: how many channels serve one message and how it is cut.
