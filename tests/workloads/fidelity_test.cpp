@@ -1,6 +1,8 @@
 // The two fidelities agree: within 2 % from 1 MiB and 5 % below, on every system and every collective of the catalog.
 #include <cmath>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "linkcast/workloads/collective.hpp"
@@ -41,5 +43,46 @@ TEST_CASE("flow and chunk agree on every system and collective", "[workloads][pr
         const double difference = std::abs(f.time.us() / c.time.us() - 1);
         CHECK(difference <= (bytes >= 1 << 20 ? 0.02 : 0.05));
       }
+  }
+}
+
+TEST_CASE("flow and chunk agree on what a user forces", "[workloads][property]") {
+  struct Case {
+    const char* system;
+    Op op;
+    std::map<std::string, std::string> env;
+    bool symmetric = false;
+    std::vector<int> ranks = {};
+  };
+  const Case cases[] = {
+      // A root whose two channels serve seven peers: the receiver is slower than the links.
+      {"dgx-h100", Op::gather, {{"NCCL_MAX_NCHANNELS", "2"}}},
+      {"dgx-a100", Op::gather, {{"NCCL_MAX_NCHANNELS", "2"}}},
+      {"dgx-h100", Op::all_reduce, {{"NCCL_ALGO", "NVLS"}, {"NCCL_NVLS_NCHANNELS", "1"}}},
+      // Trees whose hand-overs differ: some within a board, one between the boards.
+      {"dgx2-v100", Op::all_reduce, {{"NCCL_ALGO", "Tree"}, {"NCCL_PROTO", "LL"}}},
+      // Parts of five chunks and a third: the short last one comes while the one before is still taken out.
+      {"hgx-a100-4", Op::alltoall, {}, false, {0, 1, 3}},
+      {"dgx-h100", Op::all_reduce, {}, true},
+      {"hgx-b200", Op::all_gather, {}, true},
+      {"dgx-a100", Op::all_reduce, {}, true},
+  };
+  for (const auto& t : cases) {
+    auto fabric = topologies::load(t.system);
+    if (!t.ranks.empty()) fabric = fabric.slice(t.ranks);
+    workloads::CommunicatorOptions o;
+    o.launch_floor = sim::Time{};
+    for (const auto& [name, value] : t.env) o.env.set(name, value);
+    const workloads::CollectiveModel flow{fabric, o};
+    o.fidelity = workloads::Fidelity::chunk;
+    const workloads::CollectiveModel chunk{fabric, o};
+    for (const std::int64_t bytes : {1, 1000, 65'535, 1'000'003, 33'554'431, 300'000'007}) {
+      auto c = call(t.op, bytes);
+      c.symmetric_windows = t.symmetric;
+      const auto f = flow.run(c);
+      const auto k = chunk.run(c);
+      CAPTURE(t.system, name_of(t.op), bytes, f.algorithm, f.protocol, f.time.us(), k.time.us());
+      CHECK(std::abs(f.time.us() / k.time.us() - 1) <= (bytes >= 1 << 20 ? 0.02 : 0.05));
+    }
   }
 }

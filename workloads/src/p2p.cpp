@@ -112,16 +112,29 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
   const double parts = static_cast<double>(message.count()) / static_cast<double>(part.count());
   const Pieces pieces = pieces_of(part, plan.chunk);
   const auto& p = costs.protocol;
-  for (const auto& m : messages) {
-    const auto& lane = c.lanes.between(m.from, m.to);
+  std::vector<std::vector<sim::Usage>> usages(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& lane = c.lanes.between(messages[i].from, messages[i].to);
+    add_usages(usages[i], lane.usages, costs.on(lane));
+  }
+  const std::vector<sim::Rate> caps(messages.size(), p.send * parts);
+  const auto sent = rates_together(c.resources, usages, caps);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
     sim::PipelinedFlow flow;
-    flow.bytes = m.bytes;
-    add_usages(flow.usages, lane.usages, costs.on(lane));
+    flow.bytes = messages[i].bytes;
+    flow.usages = std::move(usages[i]);
     flow.cap = std::min(p.send, p.local) * parts;
-    const Time hop = p.hop + lane.latency;
-    flow.fixed.add(sim::Cause::latency, hop);
-    // The last piece is taken out after it has come; with the flags in the data both ends work on it at once.
-    if (!costs.cut_through) flow.fixed.add(sim::Cause::sm, transfer_time(pieces.last, p.local));
+    flow.fixed.add(sim::Cause::latency, p.hop + c.lanes.between(messages[i].from, messages[i].to).latency);
+    // With the flags in the data both ends work on a piece at once. Else the receiver takes the last piece out after it has
+    // come, and after the one before, which a short last piece overtakes; a receiver that is slower than what brings the
+    // data begins after the first has come.
+    const sim::Rate share = sent[i] * (1.0 / parts);
+    if (!costs.cut_through) {
+      const Time last = transfer_time(pieces.last, p.local);
+      const Time before = pieces.count > 1 ? transfer_time(pieces.size, p.local) - transfer_time(pieces.last, share) : Time{};
+      const bool slow = p.local < share;
+      flow.fixed.add(sim::Cause::sm, slow ? transfer_time(pieces.at(0), share) : last + std::max(Time{}, before));
+    }
     s.flows.push_back(std::move(flow));
   }
   return s;

@@ -157,16 +157,21 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
   for (const auto& [parents, bytes] : trees) {
     const Tree& t = shapes.emplace_back(tree_of(c, channel_of[parents]));
     auto& u = usages.emplace_back();
-    Time hop;
+    // From the farthest rank to the root and back: every hand-over on the way.
+    Time there_and_back;
     for (std::size_t r = 0; r < t.parent.size(); ++r) {
+      Time way;
+      for (auto at = r; t.parent[at] >= 0; at = static_cast<std::size_t>(t.parent[at]))
+        way += 2 * p.hop + c.lanes.between(static_cast<int>(at), t.parent[at]).latency +
+               c.lanes.between(t.parent[at], static_cast<int>(at)).latency;
+      there_and_back = std::max(there_and_back, way);
       if (t.parent[r] < 0) continue;
       const auto& up_lane = c.lanes.between(static_cast<int>(r), t.parent[r]);
       add_usages(u, up_lane.usages, costs.on(up_lane));
       const auto& down_lane = c.lanes.between(t.parent[r], static_cast<int>(r));
       add_usages(u, down_lane.usages, costs.on(down_lane));
-      hop = std::max(hop, p.hop + up_lane.latency);
     }
-    hops.push_back(hop);
+    hops.push_back(there_and_back);
     const auto slowest = std::min({p.send * down, p.local * down, p.send});
     caps.push_back(slowest * (static_cast<double>(bytes.second.count()) / static_cast<double>(bytes.first.count())));
   }
@@ -182,7 +187,7 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
     flow.bytes = sum;
     flow.usages = usages[i];
     flow.cap = caps[i];
-    flow.fixed.add(sim::Cause::latency, stages * (hops[i] + p.overhead) + pieces * p.overhead);
+    flow.fixed.add(sim::Cause::latency, hops[i] + (stages + pieces) * p.overhead);
     if (!costs.cut_through) {
       // A filling stage has the link for itself: only its own half of a block limits it.
       const Time fill = transfer_time(first, std::max(share, p.send * down));
