@@ -43,6 +43,7 @@ inline constexpr std::array gpu_fields{
     Field<GpuModel>{"nvls_latency", &GpuModel::nvls_latency, false},
     Field<GpuModel>{"nvls_overhead", &GpuModel::nvls_overhead, false},
     Field<GpuModel>{"nvls_jitter", &GpuModel::nvls_jitter, false},
+    Field<GpuModel>{"nvls_jitter_bound", &GpuModel::nvls_jitter_bound, false},
 };
 
 inline constexpr std::array host_fields{

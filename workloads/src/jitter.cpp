@@ -11,4 +11,8 @@ sim::Time jitter(sim::Time diffusion, sim::Time transfer, sim::Rate share, sim::
   return sim::Time::from_us(std::sqrt(diffusion.us() * transfer.us()) * busy * busy * busy * busy);
 }
 
+sim::Time bounded_jitter(sim::Time diffusion, sim::Time transfer, sim::Time bound) {
+  return sim::Time::from_us(std::sqrt(diffusion.us() * transfer.us() / (1 + transfer.us() / bound.us())));
+}
+
 }  // namespace linkcast::workloads

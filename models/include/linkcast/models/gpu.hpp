@@ -32,6 +32,7 @@ struct GpuModel {
   sim::Time nvls_latency;         // flag rounds through the switch before the first and after the last chunk
   sim::Time nvls_overhead;        // per chunk
   sim::Time nvls_jitter;          // as `jitter`, for NVLS
+  sim::Time nvls_jitter_bound = sim::Time::microseconds(345);  // after which the heads' flags pull a late channel back
 };
 
 /// How the host launches (nccl-tests: -g n, one process per GPU, -G).
