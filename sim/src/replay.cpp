@@ -104,21 +104,24 @@ class Replay {
     entry.launching = false;
     ++active_;
     for (auto* o : options_.observers) o->task_started(entry.task, now_);
-    Time until = now_;
+    Account spent;
     if (const auto* compute = std::get_if<Compute>(&entry.task.work)) {
-      entry.account.add(Cause::compute, compute->duration);
-      until += compute->duration;
+      spent.add(Cause::compute, compute->duration);
     } else if (const auto* flow = std::get_if<PipelinedFlow>(&entry.task.work)) {
-      entry.account += flow->fixed;
-      until += flow->fixed.total();
+      spent = flow->fixed;
     } else if (const auto* program = std::get_if<std::shared_ptr<const ChunkProgram>>(&entry.task.work)) {
       if (*program == nullptr) throw InternalError("task '" + entry.task.label + "' has no program");
-      entry.account += (*program)->fixed;
-      until += (*program)->fixed.total();
+      spent = (*program)->fixed;
       entry.launching = true;
     }
-    if (until < now_) throw InternalError("task '" + entry.task.label + "' has a negative duration");
-    queue_.push(until, slot);
+    const Time span = spent.total();
+    if (span < Time{}) throw InternalError("task '" + entry.task.label + "' has a negative duration");
+    if (span > Time::max() - now_) {
+      throw InputError("the simulated time passes 106 days at '" + entry.task.label + "'",
+                       "that is the largest time in picoseconds: replay fewer repetitions");
+    }
+    entry.account += spent;
+    queue_.push(now_ + span, slot);
   }
 
   void start_flow(std::uint32_t slot, const PipelinedFlow& flow) {

@@ -160,6 +160,16 @@ TEST_CASE("a dependency on what never comes is the input's mistake", "[sim][repl
   CHECK_THROWS_AS(replay(t, twice), InputError);
 }
 
+TEST_CASE("more time than 64 bits hold is the input's mistake", "[sim][replay]") {
+  // 2^63 ps are 9,223,372 s: two computes of 5,000,000 s pass them.
+  const Compute long_one{Time::microseconds(5'000'000'000'000)};
+  const auto resources = one_link();
+  List fits{{task(0, {}, long_one)}};
+  CHECK(replay(resources, fits).end == long_one.duration);
+  List passes{{task(0, {}, long_one), task(1, {0}, long_one)}};
+  CHECK_THROWS_AS(replay(resources, passes), InputError);
+}
+
 TEST_CASE("no tasks take no time", "[sim][replay]") {
   List none{{}};
   const auto result = replay(one_link(), none);
