@@ -84,7 +84,7 @@ bool looks_like_row(const std::vector<Cell>& cells) {
 void read_row(const std::vector<Cell>& cells, std::string_view line, int number, const TableLayout& layout, Run& run,
               Problems& problems) {
   RunRow row;
-  std::size_t at = 2;
+  std::size_t at = std::min(cells.size(), std::size_t{2});  // a row may be cut after its size
   for (auto* word : {&row.dtype, &row.redop}) {
     if (at < cells.size() && !is_value(cells[at].text)) *word = cells[at++].text;
   }
