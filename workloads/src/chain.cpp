@@ -72,6 +72,27 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
   return program;
 }
 
+/// When the first piece has reached the last rank, with all edges busy: every rank begins a hop and an overhead after the
+/// one before it, and ends no earlier than a hop after that one has; where its own edge is the quicker, its overhead hides
+/// behind that.
+Time first_piece(const Context& c, const std::vector<int>& line, const Costs& costs, Bytes piece, double channels) {
+  const auto& p = costs.protocol;
+  std::vector<std::vector<sim::Usage>> edges;
+  for (std::size_t i = 0; i + 1 < line.size(); ++i) {
+    const auto& lane = c.lanes.between(line[i], line[i + 1]);
+    add_usages(edges.emplace_back(), lane.usages, costs.on(lane) * channels);
+  }
+  const auto rates = rates_together(c.resources, edges, std::vector<sim::Rate>(edges.size(), p.send));
+  Time start, end;
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    const Time hop = i > 0 ? p.hop + c.lanes.between(line[i - 1], line[i]).latency : Time{};
+    if (i > 0) start += p.overhead + hop;
+    const Time own = start + p.overhead + transfer_time(piece, rates[i]);
+    end = i > 0 ? std::max(own, end + hop) : own;
+  }
+  return end + p.hop + c.lanes.between(line[line.size() - 2], line.back()).latency;
+}
+
 }  // namespace
 
 Schedule build_chain(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f) {
@@ -93,32 +114,34 @@ Schedule build_chain(const Context& c, const models::nccl::Call& call, const mod
   }
   std::vector<std::vector<sim::Usage>> usages;
   std::vector<sim::Rate> caps;
-  std::vector<Time> hops;
   for (const auto& [line, bytes] : lines) {
     auto& u = usages.emplace_back();
-    Time hop;
     for (std::size_t i = 0; i + 1 < line.size(); ++i) {
       const auto& lane = c.lanes.between(line[i], line[i + 1]);
       add_usages(u, lane.usages, costs.on(lane));
-      hop += costs.protocol.hop + lane.latency;
     }
-    hops.push_back(hop);
     const auto slowest = std::min(costs.protocol.send, costs.protocol.local);
     caps.push_back(slowest * (static_cast<double>(bytes.second.count()) / static_cast<double>(bytes.first.count())));
   }
+  const auto rates = rates_together(c.resources, usages, caps);
   std::size_t i = 0;
   for (const auto& [line, bytes] : lines) {
     const auto& [largest, sum] = bytes;
+    const double channels = static_cast<double>(sum.count()) / static_cast<double>(largest.count());
     const Pieces pieces = pieces_of(largest, plan.chunk);
-    const auto stages = static_cast<std::int64_t>(line.size()) - 1;   // hand-overs
+    const Bytes piece = pieces.at(0);
     sim::PipelinedFlow flow;
     flow.bytes = sum;
     flow.usages = usages[i];
     flow.cap = caps[i];
-    // The last rank only takes out: where that is quicker than the wire, its own overhead hides behind it.
-    const Time overhead = costs.protocol.overhead;
-    const bool hidden = overhead + transfer_time(pieces.last, costs.protocol.local) <= transfer_time(pieces.last, costs.protocol.send);
-    flow.fixed.add(sim::Cause::latency, hops[i] + (stages + pieces.count - (hidden ? 1 : 0)) * overhead);
+    const Time alone = transfer_time(piece, rates[i] * (1 / channels));
+    const Time last = transfer_time(pieces.last, rates[i] * (1 / channels));
+    const Time through = first_piece(c, line, costs, piece, channels);
+    flow.fixed.add(sim::Cause::latency, std::max(Time{}, through - (pieces.count > 1 ? alone : last)) +
+                                            (pieces.count - 1) * costs.protocol.overhead);
+    // The last rank takes out what arrives; a short last piece may need longer for that than for its way.
+    const Time take = costs.protocol.overhead + transfer_time(pieces.last, costs.protocol.local);
+    flow.fixed.add(sim::Cause::latency, std::max(Time{}, take - last));
     s.flows.push_back(std::move(flow));
     ++i;
   }
