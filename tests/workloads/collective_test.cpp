@@ -1,5 +1,6 @@
 // Properties of a collective's answer that hold whatever the constants are.
 #include <limits>
+#include <fstream>
 #include <numeric>
 #include <string>
 
@@ -192,4 +193,22 @@ TEST_CASE("a bad call says what is wrong", "[workloads][errors]") {
   auto c = call(Op::broadcast, 1024);
   c.root = 8;
   CHECK_THROWS_WITH(m.run(c), ContainsText("root 8 is not a rank"));
+}
+
+TEST_CASE("NVLS does not use a switch that is down, and a slow link holds back all", "[workloads][faults]") {
+  // 18 links of a GPU: switches 1 and 2 have 5 each. Without them 8 of 18 links are left, and the bytes on the wire take
+  // 18/8 of the time; one of the four links to switch 0 at a quarter of its rate makes all wait for it.
+  const auto write = [](const char* name, const std::string& overrides) {
+    const auto path = std::string{name} + ".yaml";
+    std::ofstream{path} << "schema: linkcast.topology/1\ntitle: a fault\nextends: dgx-h100\noverrides:\n" << overrides;
+    return path;
+  };
+  const auto down = write("two-switches-down", "  - {device: \"nvswitch[1]\", state: down}\n  - {device: \"nvswitch[2]\", state: down}\n");
+  const auto slow = write("one-link-slow", "  - {link: \"gpu[0]-nvswitch[0]\", state: 25 GB/s}\n");
+  const auto time = [](const std::string& name) {
+    return model(topologies::load(name), Fidelity::flow, "NVLS").run(call(Op::all_reduce, std::int64_t{1} << 32)).time.us();
+  };
+  const double whole = time("dgx-h100");
+  CHECK(time(down) / whole == Approx(18.0 / 8).epsilon(0.03));
+  CHECK(time(slow) / whole == Approx(4.0).epsilon(0.05));   // 100 GB/s of four links, now 25
 }

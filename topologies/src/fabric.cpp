@@ -72,6 +72,8 @@ std::optional<Route> Fabric::route_through_gpu(DeviceId from, DeviceId to) const
   return find_route_through_gpu(*data_, from, to);
 }
 
+bool Fabric::usable(LinkId link) const { return data_->usable(link); }
+
 bool Fabric::nvls(std::span<const DeviceId> gpus) const {
   const auto reaches = [&](std::size_t chip, DeviceId gpu) {
     return std::ranges::any_of(std::views::iota(std::size_t{0}, data_->links.size()), [&](std::size_t l) {

@@ -80,6 +80,8 @@ class Fabric {
   std::optional<Route> route_through_gpu(DeviceId from, DeviceId to) const;
   /// Whether peer-to-peer over PCIe works at all on these GPUs (GeForce: no, unless the file says so).
   bool pcie_p2p() const;
+  /// Whether the link and both devices that it joins are up.
+  bool usable(LinkId link) const;
   /// NVSwitches with multicast and in-switch reduction that reach all of these GPUs.
   bool nvls(std::span<const DeviceId> gpus) const;
 
