@@ -148,13 +148,13 @@ std::string collective_foot(const CollectiveQuestion& q, const std::vector<Colle
   const auto op = models::nccl::name_of(q.call.op);
   const auto largest = size_word(answers.back().row.size);
   out += "#\n# Next:\n";
-  out += fmt::format("#   linkcast nccl --topology {} --explain {}:{}    why NCCL chooses this\n", q.topology, op,
+  out += fmt::format("#   linkcast nccl --topology {} --explain {}:{}    # why NCCL chooses this\n", q.topology, op,
                      largest);
   if (!account)
-    out += fmt::format("#   linkcast collective {} --topology {} --size {} --account    where the time goes\n", op,
+    out += fmt::format("#   linkcast collective {} --topology {} --size {} --account    # where the time goes\n", op,
                        q.topology, largest);
   if (q.options.fidelity == workloads::Fidelity::flow)
-    out += fmt::format("#   linkcast collective {} --topology {} --size {} --fidelity chunk    chunk by chunk\n", op,
+    out += fmt::format("#   linkcast collective {} --topology {} --size {} --fidelity chunk    # chunk by chunk\n", op,
                        q.topology, largest);
   return out;
 }

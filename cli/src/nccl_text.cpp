@@ -120,7 +120,7 @@ std::string picks_text(const NcclFacts& facts) {
 std::string nccl_text(const NcclFacts& facts) {
   const auto& c = *facts.communicator;
   return head(facts) + graphs_text(c) + channels_text(c) + rings_text(c) + tune_text(facts) + picks_text(facts) +
-         "\nNext: --explain all_reduce:4M shows every candidate for one call\n";
+         "\nNext: the same command with --explain all_reduce:4M shows every candidate for one call\n";
 }
 
 std::string explanation_text(const NcclFacts& facts, const Explanation& e) {

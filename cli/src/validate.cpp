@@ -1,4 +1,5 @@
 // `linkcast validate`: predictions against measurements.
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <memory>
@@ -59,6 +60,11 @@ int perform(const Options& o, Io& io) {
     io.out << calibration::json_report(validation);
   } else {
     io.out << calibration::text_report(validation, {o.points, true});
+  }
+  const bool any = std::any_of(validation.series.begin(), validation.series.end(), [](const auto& v) { return !v.rows.empty(); });
+  if (!any) {
+    throw sim::InputError("nothing could be predicted: no series names a machine of the catalog",
+                          "the report says why for each; --system NAME names the machine of a log");
   }
   return done;
 }

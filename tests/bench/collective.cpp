@@ -57,3 +57,5 @@ BENCHMARK_CAPTURE(gibibyte_512_gpus, ring, "Ring")->Unit(benchmark::kMillisecond
 BENCHMARK_CAPTURE(gibibyte_512_gpus, nvls, "NVLS")->Unit(benchmark::kMillisecond)->Iterations(3);
 
 }  // namespace
+
+BENCHMARK_MAIN();

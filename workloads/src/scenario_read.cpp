@@ -82,6 +82,11 @@ class Reader {
     read_topology(f);
     read_workload(f);
     f.done();
+    if (const auto* ranks = root_.get("ranks"); ranks != nullptr && fabric_ && trace_.ranks > 0 &&
+                                                trace_.ranks != static_cast<int>(gpus_.size())) {
+      problems_.add(*ranks, fmt::format("the scenario has {} ranks, its trace {}", gpus_.size(), trace_.ranks),
+                    "leave 'ranks' out here, or write the number of the trace");
+    }
     problems_.throw_if_any();
     std::vector<int> gpus = gpus_;
     gpus.resize(static_cast<std::size_t>(trace_.ranks));
