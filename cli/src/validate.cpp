@@ -1,6 +1,6 @@
 // `linkcast validate`: predictions against measurements.
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <memory>
 
@@ -61,7 +61,8 @@ int perform(const Options& o, Io& io) {
   } else {
     io.out << calibration::text_report(validation, {o.points, true});
   }
-  const bool any = std::any_of(validation.series.begin(), validation.series.end(), [](const auto& v) { return !v.rows.empty(); });
+  const bool any =
+      std::any_of(validation.series.begin(), validation.series.end(), [](const auto& v) { return !v.rows.empty(); });
   if (!any) {
     throw sim::InputError("nothing could be predicted: no series names a machine of the catalog",
                           "the report says why for each; --system NAME names the machine of a log");

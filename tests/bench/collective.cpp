@@ -13,7 +13,8 @@ models::nccl::Call all_reduce(std::int64_t bytes) {
   return call;
 }
 
-workloads::CollectiveModel model(const topologies::Fabric& fabric, workloads::Fidelity fidelity, bool fold, const char* algorithm) {
+workloads::CollectiveModel model(const topologies::Fabric& fabric, workloads::Fidelity fidelity, bool fold,
+                                 const char* algorithm) {
   workloads::CommunicatorOptions options;
   options.fidelity = fidelity;
   options.fold = fold;
@@ -36,7 +37,8 @@ BENCHMARK(choices)->Unit(benchmark::kMillisecond);
 void sweep(benchmark::State& state) {
   const auto m = model(topologies::load("dgx-h100"), workloads::Fidelity::flow, true, nullptr);
   for (auto _ : state)
-    for (std::int64_t bytes = 8; bytes <= std::int64_t{1} << 34; bytes *= 2) benchmark::DoNotOptimize(m.run(all_reduce(bytes)));
+    for (std::int64_t bytes = 8; bytes <= std::int64_t{1} << 34; bytes *= 2)
+      benchmark::DoNotOptimize(m.run(all_reduce(bytes)));
 }
 BENCHMARK(sweep)->Unit(benchmark::kMillisecond);
 
@@ -50,7 +52,8 @@ BENCHMARK_CAPTURE(gibibyte_by_chunks, nvls_folded, "NVLS", true)->Unit(benchmark
 BENCHMARK_CAPTURE(gibibyte_by_chunks, nvls_whole, "NVLS", false)->Unit(benchmark::kMillisecond);
 
 void gibibyte_512_gpus(benchmark::State& state, const char* algorithm) {
-  const auto m = model(topologies::load(LINKCAST_SOURCE_DIR "/tests/bench/data/nvlink-512.yaml"), workloads::Fidelity::chunk, true, algorithm);
+  const auto m = model(topologies::load(LINKCAST_SOURCE_DIR "/tests/bench/data/nvlink-512.yaml"),
+                       workloads::Fidelity::chunk, true, algorithm);
   for (auto _ : state) benchmark::DoNotOptimize(m.run(all_reduce(std::int64_t{1} << 30)));
 }
 BENCHMARK_CAPTURE(gibibyte_512_gpus, ring, "Ring")->Unit(benchmark::kMillisecond)->Iterations(3);

@@ -1,6 +1,6 @@
 // Properties of a collective's answer that hold whatever the constants are.
-#include <limits>
 #include <fstream>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -47,9 +47,10 @@ double egress(const topologies::Fabric& fabric, const std::vector<double>& carri
 
 TEST_CASE("a ring puts 2S(n-1)/n on every GPU's port, LL twice and LL128 16/15 of it", "[workloads][conservation]") {
   const auto fabric = topologies::load("dgx-h100");
-  const double S = 1 << 28;             // 256 MiB: divides into 24 channels x 8 blocks with less than 0.1 % of rounding
+  const double S = 1 << 28;  // 256 MiB: divides into 24 channels x 8 blocks with less than 0.1 % of rounding
   const double payload = 2 * S * 7 / 8;
-  const auto [proto, factor] = GENERATE(table<std::string, double>({{"Simple", 1.0}, {"LL", 2.0}, {"LL128", 16.0 / 15.0}}));
+  const auto [proto, factor] =
+      GENERATE(table<std::string, double>({{"Simple", 1.0}, {"LL", 2.0}, {"LL128", 16.0 / 15.0}}));
   for (const Fidelity f : {Fidelity::flow, Fidelity::chunk}) {
     const auto row = model(fabric, f, "Ring", proto.c_str()).run(call(Op::all_reduce, 1 << 28));
     CAPTURE(proto, name_of(f));
@@ -78,7 +79,8 @@ TEST_CASE("the account of time adds up to the total, to the picosecond", "[workl
           const auto row = m.run(call(op, bytes));
           CAPTURE(name, name_of(f), name_of(op), bytes);
           CHECK(row.account.total() == row.time);
-          for (std::size_t i = 0; i < sim::cause_count; ++i) CHECK(row.account[static_cast<sim::Cause>(i)] >= sim::Time{});
+          for (std::size_t i = 0; i < sim::cause_count; ++i)
+            CHECK(row.account[static_cast<sim::Cause>(i)] >= sim::Time{});
         }
     }
   }
@@ -106,7 +108,8 @@ TEST_CASE("relabelling the ranks of a symmetric machine changes no time", "[work
   for (const Fidelity f : {Fidelity::flow, Fidelity::chunk})
     for (const Op op : {Op::all_reduce, Op::all_gather, Op::alltoall})
       for (const std::int64_t bytes : {1 << 10, 1 << 20, 1 << 28})
-        CHECK(model(fabric.slice(order), f).run(call(op, bytes)).time == model(fabric.slice(shuffled), f).run(call(op, bytes)).time);
+        CHECK(model(fabric.slice(order), f).run(call(op, bytes)).time ==
+              model(fabric.slice(shuffled), f).run(call(op, bytes)).time);
 }
 
 TEST_CASE("folding changes no time", "[workloads][property]") {
@@ -188,7 +191,8 @@ TEST_CASE("a bad call says what is wrong", "[workloads][errors]") {
   CHECK_THROWS_AS(m.run(call(Op::all_reduce, -5)), sim::InputError);
   // Past what 64 bits hold of picoseconds and of bytes times ranks: said, not wrapped round.
   CHECK_NOTHROW(m.run(call(Op::all_reduce, std::int64_t{1} << 44)));
-  CHECK_THROWS_WITH(m.run(call(Op::all_reduce, (std::int64_t{1} << 44) + 1)), ContainsText("too many for a collective"));
+  CHECK_THROWS_WITH(m.run(call(Op::all_reduce, (std::int64_t{1} << 44) + 1)),
+                    ContainsText("too many for a collective"));
   CHECK_THROWS_AS(m.run(call(Op::alltoall, std::numeric_limits<std::int64_t>::max())), sim::InputError);
   auto c = call(Op::broadcast, 1024);
   c.root = 8;
@@ -196,19 +200,22 @@ TEST_CASE("a bad call says what is wrong", "[workloads][errors]") {
 }
 
 TEST_CASE("NVLS does not use a switch that is down, and a slow link holds back all", "[workloads][faults]") {
-  // 18 links of a GPU: switches 1 and 2 have 5 each. Without them 8 of 18 links are left, and the bytes on the wire take
-  // 18/8 of the time; one of the four links to switch 0 at a quarter of its rate makes all wait for it.
+  // 18 links of a GPU: switches 1 and 2 have 5 each. Without them 8 of 18 links are left, and the bytes on the wire
+  // take 18/8 of the time; one of the four links to switch 0 at a quarter of its rate makes all wait for it.
   const auto write = [](const char* name, const std::string& overrides) {
     const auto path = std::string{name} + ".yaml";
     std::ofstream{path} << "schema: linkcast.topology/1\ntitle: a fault\nextends: dgx-h100\noverrides:\n" << overrides;
     return path;
   };
-  const auto down = write("two-switches-down", "  - {device: \"nvswitch[1]\", state: down}\n  - {device: \"nvswitch[2]\", state: down}\n");
+  const auto down = write("two-switches-down",
+                          "  - {device: \"nvswitch[1]\", state: down}\n  - {device: \"nvswitch[2]\", state: down}\n");
   const auto slow = write("one-link-slow", "  - {link: \"gpu[0]-nvswitch[0]\", state: 25 GB/s}\n");
   const auto time = [](const std::string& name) {
-    return model(topologies::load(name), Fidelity::flow, "NVLS").run(call(Op::all_reduce, std::int64_t{1} << 32)).time.us();
+    return model(topologies::load(name), Fidelity::flow, "NVLS")
+        .run(call(Op::all_reduce, std::int64_t{1} << 32))
+        .time.us();
   };
   const double whole = time("dgx-h100");
   CHECK(time(down) / whole == Approx(18.0 / 8).epsilon(0.03));
-  CHECK(time(slow) / whole == Approx(4.0).epsilon(0.05));   // 100 GB/s of four links, now 25
+  CHECK(time(slow) / whole == Approx(4.0).epsilon(0.05));  // 100 GB/s of four links, now 25
 }

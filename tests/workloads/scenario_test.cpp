@@ -1,5 +1,5 @@
-// Scenarios with times that can be derived by hand: what is added up, hidden, waited for and shared. The kernel times of
-// single collectives are CollectiveModel's; here only what a scenario makes of them is tested.
+// Scenarios with times that can be derived by hand: what is added up, hidden, waited for and shared. The kernel times
+// of single collectives are CollectiveModel's; here only what a scenario makes of them is tested.
 #include "linkcast/workloads/scenario.hpp"
 
 #include <algorithm>
@@ -291,7 +291,8 @@ TEST_CASE("every example runs, at both fidelities alike, and every account adds 
     INFO(entry.path().string());
     const auto flow = workloads::run_scenario(entry.path());
     const auto chunk = workloads::run_scenario(entry.path(), {.set = {"fidelity=chunk"}});
-    // How near the fidelities are for single collectives is fidelity_test.cpp's; this is about the scenario around them.
+    // How near the fidelities are for single collectives is fidelity_test.cpp's; this is about the scenario around
+    // them.
     CHECK(static_cast<double>(chunk.end.ps()) == Approx(static_cast<double>(flow.end.ps())).epsilon(0.05));
     for (const auto* r : {&flow, &chunk}) {
       CHECK(r->account.total() == r->end);

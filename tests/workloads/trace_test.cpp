@@ -40,7 +40,8 @@ class Folder {
  public:
   explicit Folder(const std::string& trace) : path_{fs::temp_directory_path() / "linkcast-trace-test"} {
     fs::create_directories(path_);
-    std::ofstream(path_ / "scenario.yaml") << "topology: dgx-h100\nnccl: '2.19'\nlaunch_floor: 3 us\nworkload: trace.jsonl\n";
+    std::ofstream(path_ / "scenario.yaml")
+        << "topology: dgx-h100\nnccl: '2.19'\nlaunch_floor: 3 us\nworkload: trace.jsonl\n";
     std::ofstream(path_ / "trace.jsonl") << trace;
   }
   ~Folder() { fs::remove_all(path_); }
@@ -139,7 +140,8 @@ TEST_CASE("a long trace is streamed, and only its first collectives are kept") {
   std::ostringstream trace;
   trace << R"({"schema": "linkcast.trace/1", "ranks": 2})" << '\n';
   for (int i = 0; i < 3000; ++i) {
-    trace << R"({"ranks": [0, 1], "compute": "10 us"})" << '\n' << R"({"ranks": [0, 1], "all_reduce": "1 KiB"})" << '\n';
+    trace << R"({"ranks": [0, 1], "compute": "10 us"})" << '\n'
+          << R"({"ranks": [0, 1], "all_reduce": "1 KiB"})" << '\n';
   }
   const Folder folder{trace.str()};
   workloads::ScenarioOptions options;

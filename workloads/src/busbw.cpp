@@ -6,15 +6,18 @@ double busbw_factor(models::nccl::Op op, int ranks) {
   using models::nccl::Op;
   const double n = ranks;
   switch (op) {
-    case Op::all_reduce: return 2 * (n - 1) / n;
+    case Op::all_reduce:
+      return 2 * (n - 1) / n;
     case Op::all_gather:
     case Op::reduce_scatter:
     case Op::alltoall:
     case Op::gather:
-    case Op::scatter: return (n - 1) / n;
+    case Op::scatter:
+      return (n - 1) / n;
     case Op::broadcast:
     case Op::reduce:
-    case Op::sendrecv: break;
+    case Op::sendrecv:
+      break;
   }
   return 1;
 }

@@ -1,9 +1,9 @@
 // Ring broadcast and reduce (NCCL.md 3.3): a line of ranks that hands chunks on.
 //
 // The line hands over in pieces much smaller than a chunk. On eight A100 a broadcast takes 55 to 66 us longer than its
-// bytes at the line's rate, from 3 MiB to 384 MiB (corpus a100-80x8-broadcast-cw), where six hand-overs of whole 512 KiB
-// chunks would take 300 us: it pays the latency of every hop, but no chunk-sized fill. So a rank starts a chunk when its
-// head arrives, in Simple too.
+// bytes at the line's rate, from 3 MiB to 384 MiB (corpus a100-80x8-broadcast-cw), where six hand-overs of whole 512
+// KiB chunks would take 300 us: it pays the latency of every hop, but no chunk-sized fill. So a rank starts a chunk
+// when its head arrives, in Simple too.
 #include <algorithm>
 #include <map>
 
@@ -22,8 +22,8 @@ using sim::Time;
 std::vector<int> line_of(const Context& c, const models::nccl::Call& call, int channel) {
   auto order = c.comm.ring(channel);
   const auto root = std::find(order.begin(), order.end(), call.root);
-  std::rotate(order.begin(), root, order.end());                       // broadcast: the root first
-  if (call.op == Op::reduce) std::rotate(order.begin(), order.begin() + 1, order.end());   // reduce: the root last
+  std::rotate(order.begin(), root, order.end());                                          // broadcast: the root first
+  if (call.op == Op::reduce) std::rotate(order.begin(), order.begin() + 1, order.end());  // reduce: the root last
   return order;
 }
 
@@ -45,7 +45,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
       const int place = (receives ? 1 : 0) + (sends ? 2 : 0);
       sim::Agent agent;
       agent.units = pieces.count;
-      agent.pattern = patterns.emplace(std::pair{bytes.count(), place}, static_cast<std::uint32_t>(patterns.size())).first->second;
+      agent.pattern =
+          patterns.emplace(std::pair{bytes.count(), place}, static_cast<std::uint32_t>(patterns.size())).first->second;
       const sim::ConnectionId from{first_connection + i - (receives ? 1u : 0u)};
       const sim::ConnectionId to{first_connection + i};
       agent.at = [=](std::int64_t k, sim::Unit& out) {
@@ -72,9 +73,9 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
   return program;
 }
 
-/// When the first piece has reached the last rank, with all edges busy: every rank begins a hop and an overhead after the
-/// one before it, and ends no earlier than a hop after that one has; where its own edge is the quicker, its overhead hides
-/// behind that.
+/// When the first piece has reached the last rank, with all edges busy: every rank begins a hop and an overhead after
+/// the one before it, and ends no earlier than a hop after that one has; where its own edge is the quicker, its
+/// overhead hides behind that.
 Time first_piece(const Context& c, const std::vector<int>& line, const Costs& costs, Bytes piece, double channels) {
   const auto& p = costs.protocol;
   std::vector<std::vector<sim::Usage>> edges;
@@ -105,7 +106,7 @@ Schedule build_chain(const Context& c, const models::nccl::Call& call, const mod
     return s;
   }
   // One flow for all channels that take the same line; their pieces move in step.
-  std::map<std::vector<int>, std::pair<Bytes, Bytes>> lines;   // largest, sum
+  std::map<std::vector<int>, std::pair<Bytes, Bytes>> lines;  // largest, sum
   for (int channel = 0; channel < plan.channels; ++channel) {
     auto& [largest, sum] = lines[line_of(c, call, channel)];
     const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];

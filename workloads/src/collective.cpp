@@ -21,9 +21,7 @@ using sim::Time;
 // Sums of bytes over ranks, and their times on links of a few MB/s, stay within 64 bits.
 constexpr sim::Bytes largest_call{std::int64_t{1} << 44};
 
-bool by_send_recv(Op op) {
-  return op == Op::alltoall || op == Op::sendrecv || op == Op::gather || op == Op::scatter;
-}
+bool by_send_recv(Op op) { return op == Op::alltoall || op == Op::sendrecv || op == Op::gather || op == Op::scatter; }
 
 models::nccl::Config config_of(const topologies::Fabric& fabric, const CommunicatorOptions& o) {
   models::nccl::Config config;
@@ -33,13 +31,12 @@ models::nccl::Config config_of(const topologies::Fabric& fabric, const Communica
   return config;
 }
 
-/// The flows of a schedule side by side, as one program: an agent with a single unit each. What the fixed part of one is
-/// longer than the shortest is spent before its own bytes flow.
+/// The flows of a schedule side by side, as one program: an agent with a single unit each. What the fixed part of one
+/// is longer than the shortest is spent before its own bytes flow.
 std::shared_ptr<const sim::ChunkProgram> side_by_side(const std::vector<sim::PipelinedFlow>& flows) {
   auto program = std::make_shared<sim::ChunkProgram>();
-  const auto first = std::min_element(flows.begin(), flows.end(), [](const auto& a, const auto& b) {
-    return a.fixed.total() < b.fixed.total();
-  });
+  const auto first = std::min_element(flows.begin(), flows.end(),
+                                      [](const auto& a, const auto& b) { return a.fixed.total() < b.fixed.total(); });
   program->fixed = first->fixed;
   for (const auto& flow : flows) {
     program->kinds.push_back({flow.fixed.total() - first->fixed.total(), flow.cap, flow.cap_cause, false});
@@ -79,7 +76,8 @@ struct CollectiveModel::Impl {
   const models::GpuModel& gpu() const { return fabric.gpu_model(fabric.gpus()[0]); }
 
   void check(const Call& call) const {
-    if (call.bytes.count() <= 0) throw sim::InputError("the size of a collective must be positive", "give at least 1 byte");
+    if (call.bytes.count() <= 0)
+      throw sim::InputError("the size of a collective must be positive", "give at least 1 byte");
     if (call.bytes > largest_call)
       throw sim::InputError(std::to_string(call.bytes.count()) + " bytes are too many for a collective",
                             "at most 16 TiB (" + std::to_string(largest_call.count()) + "): no machine holds more");
@@ -95,13 +93,23 @@ struct CollectiveModel::Impl {
     const auto plan = comm.plan(call);
     Schedule s;
     switch (plan.choice.algorithm) {
-      case Algorithm::tree: s = build_tree(c, call, plan, f); break;
-      case Algorithm::nvls: s = build_nvls(c, call, plan, f); break;
-      case Algorithm::symmetric: s = build_symmetric(c, call, plan, f); break;
-      case Algorithm::copy_engine: s = build_copy_engine(c, call, f); break;
-      case Algorithm::p2p: return build_p2p(c, call, f);
+      case Algorithm::tree:
+        s = build_tree(c, call, plan, f);
+        break;
+      case Algorithm::nvls:
+        s = build_nvls(c, call, plan, f);
+        break;
+      case Algorithm::symmetric:
+        s = build_symmetric(c, call, plan, f);
+        break;
+      case Algorithm::copy_engine:
+        s = build_copy_engine(c, call, f);
+        break;
+      case Algorithm::p2p:
+        return build_p2p(c, call, f);
       case Algorithm::ring:
-        s = call.op == Op::broadcast || call.op == Op::reduce ? build_chain(c, call, plan, f) : build_ring(c, call, plan, f);
+        s = call.op == Op::broadcast || call.op == Op::reduce ? build_chain(c, call, plan, f)
+                                                              : build_ring(c, call, plan, f);
         break;
       default:
         throw sim::InternalError("no schedule for " + std::string(name_of(plan.choice.algorithm)) + " inside one node");
@@ -149,7 +157,8 @@ struct CollectiveModel::Impl {
     for (std::size_t i = 1; i < sim::cause_count; ++i)
       if (account[static_cast<Cause>(i)] > account[static_cast<Cause>(largest)]) largest = i;
     const auto cause = static_cast<Cause>(largest);
-    if (cause != Cause::wire && cause != Cause::protocol && cause != Cause::congestion) return std::string(name_of(cause));
+    if (cause != Cause::wire && cause != Cause::protocol && cause != Cause::congestion)
+      return std::string(name_of(cause));
     double worst = -1;
     std::size_t link = 0;
     for (std::size_t i = 0; i < carried.size(); ++i) {

@@ -23,7 +23,8 @@ Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fid
   s.channels = 0;
   const sim::Time barrier = 2 * (c.gpu.copy_engine_start + c.gpu.simple.hop);
   if (f == Fidelity::flow) {
-    // One flow per sender: its copies follow each other, so it loads one lane at a time, each for its share of the time.
+    // One flow per sender: its copies follow each other, so it loads one lane at a time, each for its share of the
+    // time.
     std::map<int, std::vector<Message>> by_sender;
     for (const auto& m : messages) by_sender[m.from].push_back(m);
     for (const auto& [from, list] : by_sender) {

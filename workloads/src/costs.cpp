@@ -12,9 +12,12 @@ constexpr double ll_on_pcie = 2.0 * (256.0 / 286.0) / (32.0 / 58.0);
 
 Costs costs_of(const models::GpuModel& gpu, models::nccl::Protocol p) {
   switch (p) {
-    case models::nccl::Protocol::ll: return {2.0, ll_on_pcie, true, gpu.ll};
-    case models::nccl::Protocol::ll128: return {16.0 / 15.0, 16.0 / 15.0, true, gpu.ll128};
-    case models::nccl::Protocol::simple: break;
+    case models::nccl::Protocol::ll:
+      return {2.0, ll_on_pcie, true, gpu.ll};
+    case models::nccl::Protocol::ll128:
+      return {16.0 / 15.0, 16.0 / 15.0, true, gpu.ll128};
+    case models::nccl::Protocol::simple:
+      break;
   }
   return {1.0, 1.0, false, gpu.simple};
 }

@@ -10,9 +10,9 @@
 namespace linkcast::workloads {
 
 struct Costs {
-  double wire = 1;            // bytes on NVLink for each payload byte: LL 2 (8 B data + 8 B flags), LL128 16/15
-  double wire_pcie = 1;       // the same on PCIe
-  bool cut_through = false;   // flags travel with the data
+  double wire = 1;           // bytes on NVLink for each payload byte: LL 2 (8 B data + 8 B flags), LL128 16/15
+  double wire_pcie = 1;      // the same on PCIe
+  bool cut_through = false;  // flags travel with the data
   models::ProtocolCost protocol;
   double on(const Lane& lane) const { return lane.transport == topologies::Transport::nvlink ? wire : wire_pcie; }
 };

@@ -7,8 +7,8 @@
 // and catches up: the delay shrinks with the fourth power of (share of the link) / (own rate of a channel).
 //
 // NVLS: all channels wait for the same flags of all heads, which bounds how far one falls behind. With the time b after
-// which that pulls it back, the variance is D * t / (1 + t / b): it stops growing at D * b. On 8 H100 and H200 the excess
-// over the wire's time grows from 15 us at 4 MiB to 90 us at 256 MiB and no further up to 8 GiB.
+// which that pulls it back, the variance is D * t / (1 + t / b): it stops growing at D * b. On 8 H100 and H200 the
+// excess over the wire's time grows from 15 us at 4 MiB to 90 us at 256 MiB and no further up to 8 GiB.
 //
 // Measured on: H100, H200, GH200 (D = 8 us), A100 (11 us); on H800 and V100, whose links are slow for their SMs, the
 // same rule gives the small value that is seen there. Right for Simple and NVLS from about 1 MiB; negligible below.

@@ -65,8 +65,18 @@ int default_level(const Fabric& fabric, const Version& v) {
 constexpr double host_path_coupling = 0.6;
 
 int parse_level(const std::string& value) {
-  constexpr std::array<std::pair<std::string_view, int>, 12> words{{{"LOC", loc}, {"NVL", nvl}, {"PIX", pix}, {"PXB", pxb},
-      {"PHB", phb}, {"SYS", sys}, {"0", loc}, {"1", pix}, {"2", pxb}, {"3", phb}, {"4", sys}, {"5", sys}}};
+  constexpr std::array<std::pair<std::string_view, int>, 12> words{{{"LOC", loc},
+                                                                    {"NVL", nvl},
+                                                                    {"PIX", pix},
+                                                                    {"PXB", pxb},
+                                                                    {"PHB", phb},
+                                                                    {"SYS", sys},
+                                                                    {"0", loc},
+                                                                    {"1", pix},
+                                                                    {"2", pxb},
+                                                                    {"3", phb},
+                                                                    {"4", sys},
+                                                                    {"5", sys}}};
   for (const auto& [word, level] : words)
     if (value == word) return level;
   throw sim::InputError("NCCL_P2P_LEVEL=" + value + " is not a level", "write LOC, NVL, PIX, PXB, PHB or SYS");
@@ -115,7 +125,8 @@ Lane Lanes::find(int from, int to) const {
   lane.transport = route->transport;
   lane.latency = route->latency;
   const auto load = [&](sim::ResourceId id, double weight) {
-    const auto it = std::find_if(lane.usages.begin(), lane.usages.end(), [&](const auto& u) { return u.resource == id; });
+    const auto it =
+        std::find_if(lane.usages.begin(), lane.usages.end(), [&](const auto& u) { return u.resource == id; });
     if (it == lane.usages.end())
       lane.usages.push_back({id, weight});
     else

@@ -13,8 +13,8 @@ namespace linkcast::workloads {
 
 struct Lane {
   topologies::Transport transport = topologies::Transport::nvlink;
-  std::vector<sim::Usage> usages;   // per payload byte, before the protocol's own overhead
-  sim::Time latency;                // one way, on top of the protocol's hop on NVLink
+  std::vector<sim::Usage> usages;  // per payload byte, before the protocol's own overhead
+  sim::Time latency;               // one way, on top of the protocol's hop on NVLink
 };
 
 /// The lanes between all ranks of a fabric, found when they are first asked for.
@@ -29,9 +29,9 @@ class Lanes {
   Lane find(int from, int to) const;
 
   const topologies::Fabric& fabric_;
-  bool p2p_ = true;                 // NCCL_P2P_DISABLE, NCCL_P2P_LEVEL=LOC
+  bool p2p_ = true;  // NCCL_P2P_DISABLE, NCCL_P2P_LEVEL=LOC
   bool pcie_p2p_ = true;
-  int level_ = 0;                   // highest path class that P2P may take
+  int level_ = 0;  // highest path class that P2P may take
   int ranks_ = 0;
   mutable std::vector<std::vector<Lane>> cache_;
   mutable std::vector<std::vector<bool>> known_;

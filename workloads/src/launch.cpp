@@ -9,8 +9,10 @@ sim::Time launch_floor(const models::HostModel& host, models::LaunchMode mode, i
   switch (mode) {
     case models::LaunchMode::single_process:
       return std::max(host.launch_multi_process, host.launch_single_process_per_gpu * gpus_of_the_process);
-    case models::LaunchMode::graph: return host.launch_graph;
-    case models::LaunchMode::multi_process: break;
+    case models::LaunchMode::graph:
+      return host.launch_graph;
+    case models::LaunchMode::multi_process:
+      break;
   }
   return host.launch_multi_process;
 }

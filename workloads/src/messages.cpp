@@ -25,7 +25,8 @@ std::vector<Message> messages_of(const models::nccl::Call& call, int ranks) {
     case Op::scatter:
       for (int r = 0; r < ranks; ++r) add(call.root, r, part);
       break;
-    default: break;
+    default:
+      break;
   }
   return list;
 }

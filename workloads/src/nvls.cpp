@@ -24,15 +24,15 @@ using sim::Time;
 
 struct Shape {
   std::vector<int> heads;
-  double out_all = 0, in_all = 0;     // bytes out of / into every rank for each byte that a head processes
-  double out_head = 0, in_head = 0;   // the head's own, on top
+  double out_all = 0, in_all = 0;    // bytes out of / into every rank for each byte that a head processes
+  double out_head = 0, in_head = 0;  // the head's own, on top
 };
 
 Shape shape_of(const Context& c, Op op) {
   Shape s;
   s.heads = c.comm.nvls_heads();
-  if (op != Op::all_gather) s.out_all = 1, s.in_head = 1;       // the reads: every rank answers, the sum comes in
-  if (op != Op::reduce_scatter) s.out_head = 1, s.in_all = 1;   // the store: once out, to everybody
+  if (op != Op::all_gather) s.out_all = 1, s.in_head = 1;      // the reads: every rank answers, the sum comes in
+  if (op != Op::reduce_scatter) s.out_head = 1, s.in_all = 1;  // the store: once out, to everybody
   return s;
 }
 
@@ -48,8 +48,8 @@ std::vector<sim::Usage> usages_of(const Context& c, const Shape& s) {
   return sum.take();
 }
 
-/// What one channel of a rank can move. Data that is not registered goes through the multicast buffers, and a block copies
-/// all of it in, or out, on its own GPU; the switch alone would let one block feed eighteen links.
+/// What one channel of a rank can move. Data that is not registered goes through the multicast buffers, and a block
+/// copies all of it in, or out, on its own GPU; the switch alone would let one block feed eighteen links.
 sim::Rate block_rate(const Context& c, const models::nccl::Call& call) {
   return call.registered ? sim::Rate::unlimited() : c.gpu.simple.local;
 }
@@ -80,7 +80,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const S
     std::vector<sim::ConnectionId> scattered, gathered;
     for (std::uint32_t r = 0; r < ranks; ++r) scattered.push_back(connect(sim::AgentId{first + r}, heads));
     for (std::uint32_t r = 0; r < ranks; ++r) gathered.push_back(connect(heads, sim::AgentId{first + ranks + r}));
-    const auto copier = [&](std::uint32_t which, std::vector<sim::ConnectionId> from, std::vector<sim::ConnectionId> to) {
+    const auto copier = [&](std::uint32_t which, std::vector<sim::ConnectionId> from,
+                            std::vector<sim::ConnectionId> to) {
       sim::Agent a;
       a.units = loops.count;
       a.pattern = 3 * size + which;

@@ -1,5 +1,6 @@
-// Send/recv and what NCCL builds from it: alltoall, sendrecv, gather, scatter (NCCL.md 3.7). A message is cut into parts,
-// one per channel; a channel's block works on up to eight sends and receives at once and shares its threads among them.
+// Send/recv and what NCCL builds from it: alltoall, sendrecv, gather, scatter (NCCL.md 3.7). A message is cut into
+// parts, one per channel; a channel's block works on up to eight sends and receives at once and shares its threads
+// among them.
 #include <algorithm>
 #include <map>
 
@@ -29,11 +30,12 @@ Peers busiest(const std::vector<Message>& list, int ranks) {
   return most;
 }
 
-/// What a part gets of its block, which serves `peers` messages: up to half of plan.concurrent at once share its threads,
-/// more of them follow in turn. The work per chunk counts into the block's own rate, chunk / (overhead + chunk / rate):
-/// the parts of different channels are not in step as a ring's are, so where a link is the limit it never waits for that
-/// work (two A100 over PCIe reach the link's rate with chunks of 128 KiB).
-sim::Rate shared(sim::Rate rate, Time overhead, int peers, const models::nccl::P2pPlan& plan, int channels, Bytes chunk) {
+/// What a part gets of its block, which serves `peers` messages: up to half of plan.concurrent at once share its
+/// threads, more of them follow in turn. The work per chunk counts into the block's own rate, chunk / (overhead + chunk
+/// / rate): the parts of different channels are not in step as a ring's are, so where a link is the limit it never
+/// waits for that work (two A100 over PCIe reach the link's rate with chunks of 128 KiB).
+sim::Rate shared(sim::Rate rate, Time overhead, int peers, const models::nccl::P2pPlan& plan, int channels,
+                 Bytes chunk) {
   const auto works = ceil_div(std::int64_t{peers} * plan.channels_per_peer, std::max(1, channels));
   const auto at_once = std::clamp<std::int64_t>(plan.concurrent / 2, 1, std::max<std::int64_t>(1, works));
   const Time whole = overhead + transfer_time(chunk, rate * (1.0 / static_cast<double>(at_once)));
@@ -45,7 +47,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
                                                        const models::nccl::P2pPlan& plan, const Costs& costs) {
   auto program = std::make_shared<sim::ChunkProgram>();
   program->kinds = unit_kinds(costs);
-  for (auto& kind : program->kinds) kind.overhead = Time{};   // in the rates, see shared()
+  for (auto& kind : program->kinds) kind.overhead = Time{};  // in the rates, see shared()
   std::map<std::int64_t, std::uint32_t> patterns;
   for (const auto& m : list) {
     const auto& lane = c.lanes.between(m.from, m.to);
@@ -55,7 +57,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
       const Bytes mine = std::min(part, left);
       left -= mine;
       const Pieces pieces = pieces_of(mine, plan.chunk);
-      const auto pattern = 2 * patterns.emplace(mine.count(), static_cast<std::uint32_t>(patterns.size())).first->second;
+      const auto pattern =
+          2 * patterns.emplace(mine.count(), static_cast<std::uint32_t>(patterns.size())).first->second;
       const auto first = static_cast<std::uint32_t>(program->agents.size());
       const sim::ConnectionId wire{static_cast<std::uint32_t>(program->connections.size())};
       sim::Connection connection;
@@ -125,13 +128,14 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
     flow.usages = std::move(usages[i]);
     flow.cap = std::min(p.send, p.local) * parts;
     flow.fixed.add(sim::Cause::latency, p.hop + c.lanes.between(messages[i].from, messages[i].to).latency);
-    // With the flags in the data both ends work on a piece at once. Else the receiver takes the last piece out after it has
-    // come, and after the one before, which a short last piece overtakes; a receiver that is slower than what brings the
-    // data begins after the first has come.
+    // With the flags in the data both ends work on a piece at once. Else the receiver takes the last piece out after it
+    // has come, and after the one before, which a short last piece overtakes; a receiver that is slower than what
+    // brings the data begins after the first has come.
     const sim::Rate share = sent[i] * (1.0 / parts);
     if (!costs.cut_through) {
       const Time last = transfer_time(pieces.last, p.local);
-      const Time before = pieces.count > 1 ? transfer_time(pieces.size, p.local) - transfer_time(pieces.last, share) : Time{};
+      const Time before =
+          pieces.count > 1 ? transfer_time(pieces.size, p.local) - transfer_time(pieces.last, share) : Time{};
       const bool slow = p.local < share;
       flow.fixed.add(sim::Cause::sm, slow ? transfer_time(pieces.at(0), share) : last + std::max(Time{}, before));
     }

@@ -5,7 +5,8 @@ namespace linkcast::workloads {
 using topologies::DeviceKind;
 using topologies::Fabric;
 
-std::vector<sim::Usage> port(const Fabric& fabric, const models::GpuModel& gpu, int rank, bool out, PortTraffic traffic) {
+std::vector<sim::Usage> port(const Fabric& fabric, const models::GpuModel& gpu, int rank, bool out,
+                             PortTraffic traffic) {
   const auto device = fabric.gpus()[static_cast<std::size_t>(rank)];
   const bool in_switch = traffic == PortTraffic::in_switch;
   const auto links = fabric.links();

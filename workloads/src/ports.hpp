@@ -1,5 +1,5 @@
-// All of a GPU's NVLinks in one direction: what traffic loads that goes to every peer alike, or through the switch to all
-// of them. Knows no algorithm.
+// All of a GPU's NVLinks in one direction: what traffic loads that goes to every peer alike, or through the switch to
+// all of them. Knows no algorithm.
 #pragma once
 
 #include <vector>

@@ -28,7 +28,8 @@ sim::Rate rate_alone(const sim::ResourceTable& resources, std::span<const sim::U
 }
 
 std::vector<sim::Rate> rates_together(const sim::ResourceTable& resources,
-                                      std::span<const std::vector<sim::Usage>> usages, std::span<const sim::Rate> caps) {
+                                      std::span<const std::vector<sim::Usage>> usages,
+                                      std::span<const sim::Rate> caps) {
   // The engine's solver on unit flows that never end: start all, read the rates.
   sim::FluidNetwork network{resources};
   std::vector<sim::FlowId> ids;

@@ -19,7 +19,7 @@ class UsageSum {
   void add(std::span<const sim::Usage> lane, double weight) {
     for (const auto& u : lane) weights_[static_cast<std::size_t>(u.resource)] += u.weight * weight;
   }
-  std::vector<sim::Usage> take() const;   // by resource
+  std::vector<sim::Usage> take() const;  // by resource
 
  private:
   std::vector<double> weights_;

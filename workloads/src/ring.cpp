@@ -158,8 +158,8 @@ Time channel_time(const std::vector<Loops>& loops, int sends, const Costs& costs
 struct Group {
   std::vector<int> order;
   std::vector<int> channels;
-  Bytes largest;     // of one channel
-  Bytes sum;         // of all
+  Bytes largest;  // of one channel
+  Bytes sum;      // of all
 };
 
 std::vector<Group> group_by_ring(const Context& c, const models::nccl::Plan& plan) {

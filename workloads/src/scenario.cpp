@@ -43,8 +43,9 @@ class Calls {
   /// What is wrong with the call goes to `problems`; null then.
   const Prepared* prepare(int communicator, const TraceOp& op, trace::Problems& problems) {
     const auto& c = op.call;
-    const Key key{communicator, static_cast<int>(c.op), c.bytes.count(), c.dtype, c.root,
-                  (c.in_place ? 1 : 0) + (c.registered ? 2 : 0) + (c.symmetric_windows ? 4 : 0)};
+    const Key key{communicator,    static_cast<int>(c.op),
+                  c.bytes.count(), c.dtype,
+                  c.root,          (c.in_place ? 1 : 0) + (c.registered ? 2 : 0) + (c.symmetric_windows ? 4 : 0)};
     if (const auto found = prepared_.find(key); found != prepared_.end()) return &found->second;
     const auto* model = model_of(communicator, problems);
     if (model == nullptr) return nullptr;
@@ -127,8 +128,12 @@ class Source final : public sim::TaskSource {
         task.label = "launch";
         break;
       }
-      case Kind::arrival: task.label = "arrival"; break;
-      case Kind::barrier: task.label = "barrier"; break;
+      case Kind::arrival:
+        task.label = "arrival";
+        break;
+      case Kind::barrier:
+        task.label = "barrier";
+        break;
       case Kind::collective: {
         const auto* prepared = calls_.prepare(issued.meeting->communicator, *issued.op, problems_);
         problems_.throw_if_any();
@@ -218,7 +223,8 @@ ScenarioResult run_scenario_text(std::string text, const std::string& where, con
 }
 
 void check_scenario_text(std::string text, const std::string& where, const ScenarioOptions& options) {
-  const auto scenario = trace::read_scenario(std::make_shared<const SourceText>(SourceText{where, std::move(text)}), options.set);
+  const auto scenario =
+      trace::read_scenario(std::make_shared<const SourceText>(SourceText{where, std::move(text)}), options.set);
   Calls calls{scenario, options.fold};
   check(scenario, host_of(scenario, calls), calls, options.checked_operations);
 }

@@ -58,10 +58,14 @@ void RankClock::task_started(const sim::Task& task, Time now) {
   if (found == expected_.end()) return;
   const auto& t = found->second.task;
   switch (t.kind) {
-    case Kind::compute: return change(t, &Rank::computes, 1, now);
-    case Kind::launch: return change(t, &Rank::launches, 1, now);
-    case Kind::arrival: return;
-    case Kind::barrier: return change(t, &Rank::waits, -1, now);
+    case Kind::compute:
+      return change(t, &Rank::computes, 1, now);
+    case Kind::launch:
+      return change(t, &Rank::launches, 1, now);
+    case Kind::arrival:
+      return;
+    case Kind::barrier:
+      return change(t, &Rank::waits, -1, now);
     case Kind::collective:
       change(t, &Rank::waits, -1, now);
       return change(t, &Rank::collectives, 1, now);
@@ -80,13 +84,16 @@ void RankClock::task_ended(const sim::Task& task, Time started, Time ended, cons
       change(t, &Rank::computes, -1, ended);
       if (options_.timeline) draw(t.rank, *t.op, t.op->name.empty() ? "compute" : t.op->name, task, started, ended);
       return;
-    case Kind::launch: return change(t, &Rank::launches, -1, ended);
+    case Kind::launch:
+      return change(t, &Rank::launches, -1, ended);
     case Kind::arrival:
       change(t, &Rank::waits, 1, ended);
       t.meeting->first_arrival = std::min(t.meeting->first_arrival, ended);
       if (options_.timeline) arrivals_[{t.meeting->communicator, t.meeting->index}].emplace_back(t.rank, ended);
       return;
-    case Kind::barrier: arrivals_.erase({t.meeting->communicator, t.meeting->index}); return;
+    case Kind::barrier:
+      arrivals_.erase({t.meeting->communicator, t.meeting->index});
+      return;
     case Kind::collective:
       change(t, &Rank::collectives, -1, ended);
       return ended_collective(e, started, ended);
@@ -122,7 +129,8 @@ void RankClock::ended_collective(const Expected& e, Time started, Time ended) {
   sim::Task task;
   task.id = e.task.id;
   task.work = sim::PipelinedFlow{};
-  const auto label = fmt::format("{} {} {} B ({}/{})", op.name, total.op, op.call.bytes.count(), e.algorithm, e.protocol);
+  const auto label =
+      fmt::format("{} {} {} B ({}/{})", op.name, total.op, op.call.bytes.count(), e.algorithm, e.protocol);
   for (std::size_t m = 0; m < meeting.calls.size(); ++m) {
     draw(communicator.ranks[m], *meeting.calls[m], op.name.empty() ? label.substr(1) : label, task, started, ended);
   }

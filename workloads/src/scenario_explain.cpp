@@ -19,7 +19,8 @@ std::string_view verb(const TraceOp& op) {
 std::string bytes(sim::Bytes b) {
   const auto n = b.count();
   for (const auto& [unit, shift] : {std::pair{"GiB", 30}, {"MiB", 20}, {"KiB", 10}}) {
-    if (n >= std::int64_t{1} << shift && n % (std::int64_t{1} << shift) == 0) return fmt::format("{} {}", n >> shift, unit);
+    if (n >= std::int64_t{1} << shift && n % (std::int64_t{1} << shift) == 0)
+      return fmt::format("{} {}", n >> shift, unit);
   }
   return fmt::format("{} B", n);
 }
@@ -89,11 +90,11 @@ bool Issuer::explain_missing() {
       std::ranges::sort(there);
       std::ranges::sort(absent);
       if (!groups_[c].differs) {
-        problems_.add(meeting.first().place,
-                      fmt::format("{} on '{}' is called by {} but never by {}", verb(meeting.first()), communicator.name,
-                                  list_ranks(there), list_ranks(absent)),
-                      fmt::format("it is call {} on '{}': all its ranks must make it", meeting.index + 1,
-                                  communicator.name));
+        problems_.add(
+            meeting.first().place,
+            fmt::format("{} on '{}' is called by {} but never by {}", verb(meeting.first()), communicator.name,
+                        list_ranks(there), list_ranks(absent)),
+            fmt::format("it is call {} on '{}': all its ranks must make it", meeting.index + 1, communicator.name));
       }
       break;  // what follows on this communicator follows from it
     }

@@ -12,7 +12,7 @@ namespace linkcast::workloads::trace {
 namespace {
 constexpr std::int64_t most_held = 1 << 16;  // operations of one rank that may wait before it is read no further
 constexpr int most_ahead = 64;               // tasks in flight that one rank may have more than another
-}
+}  // namespace
 
 const TraceOp& Meeting::first() const {
   return **std::ranges::find_if(calls, [](const auto& c) { return c != nullptr; });

@@ -37,8 +37,8 @@ struct Meeting {
 struct IssuedTask {
   enum class Kind : unsigned char {
     compute,
-    launch,      // the host enqueues a collective
-    arrival,     // a rank has come to a meeting
+    launch,   // the host enqueues a collective
+    arrival,  // a rank has come to a meeting
     collective,
     barrier
   };
@@ -79,7 +79,7 @@ class Issuer {
   struct Rank {
     std::map<std::string, NodePtr, std::less<>> streams;  // the last of each
     std::unordered_map<std::string, NodePtr> names;
-    NodePtr base;                     // the last barrier: what a stream begins after
+    NodePtr base;  // the last barrier: what a stream begins after
     NodePtr host;
     std::vector<std::int64_t> calls;  // by communicator
     std::int64_t held = 0;            // operations that wait for something
@@ -95,7 +95,7 @@ class Issuer {
     std::deque<Open> open;  // meetings that some rank has still to come to
     std::int64_t first = 0;
     NodePtr last;
-    bool differs = false;   // one difference is enough to say: all that follow are likely its consequences
+    bool differs = false;  // one difference is enough to say: all that follow are likely its consequences
   };
 
   bool fetch(int rank);

@@ -28,7 +28,8 @@ std::optional<std::size_t> choice(Fields& f, std::string_view key, const std::ve
 void override_one(Value& root, const std::string& setting, Problems& problems) {
   const auto equals = setting.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw sim::InputError(fmt::format("--set {}: no value", setting), "write --set key=value, such as --set topology=dgx-a100");
+    throw sim::InputError(fmt::format("--set {}: no value", setting),
+                          "write --set key=value, such as --set topology=dgx-a100");
   }
   auto source = std::make_shared<SourceText>();
   source->name = fmt::format("--set {}", setting);
@@ -40,8 +41,8 @@ void override_one(Value& root, const std::string& setting, Problems& problems) {
     const auto dot = path.find('.');
     const auto key = path.substr(0, dot);
     if (at->is_sequence()) {
-      const auto index = integer_of(problems, Value{Value::Kind::scalar, false, {source, 1, 1, 1}, key, {}, {}}, path, 0,
-                                    static_cast<std::int64_t>(at->items.size()) - 1);
+      const auto index = integer_of(problems, Value{Value::Kind::scalar, false, {source, 1, 1, 1}, key, {}, {}}, path,
+                                    0, static_cast<std::int64_t>(at->items.size()) - 1);
       if (!index) return;
       at = &at->items[static_cast<std::size_t>(*index)];
     } else {
@@ -82,15 +83,16 @@ class Reader {
     read_topology(f);
     read_workload(f);
     f.done();
-    if (const auto* ranks = root_.get("ranks"); ranks != nullptr && fabric_ && trace_.ranks > 0 &&
-                                                trace_.ranks != static_cast<int>(gpus_.size())) {
+    if (const auto* ranks = root_.get("ranks");
+        ranks != nullptr && fabric_ && trace_.ranks > 0 && trace_.ranks != static_cast<int>(gpus_.size())) {
       problems_.add(*ranks, fmt::format("the scenario has {} ranks, its trace {}", gpus_.size(), trace_.ranks),
                     "leave 'ranks' out here, or write the number of the trace");
     }
     problems_.throw_if_any();
     std::vector<int> gpus = gpus_;
     gpus.resize(static_cast<std::size_t>(trace_.ranks));
-    return {std::move(title_), fabric_->slice(gpus), std::move(options_), std::move(trace_), root_.get("topology")->place};
+    return {std::move(title_), fabric_->slice(gpus), std::move(options_), std::move(trace_),
+            root_.get("topology")->place};
   }
 
  private:
@@ -117,7 +119,8 @@ class Reader {
                                    models::LaunchMode::graph}[*i];
     }
     if (const auto t = f.time("launch_floor", true)) options_.launch_floor = *t;
-    if (const auto i = choice(f, "fidelity", fidelity_words)) options_.fidelity = std::array{Fidelity::flow, Fidelity::chunk}[*i];
+    if (const auto i = choice(f, "fidelity", fidelity_words))
+      options_.fidelity = std::array{Fidelity::flow, Fidelity::chunk}[*i];
   }
 
   void read_topology(Fields& f) {
@@ -141,12 +144,14 @@ class Reader {
     const int count = fabric_ ? static_cast<int>(fabric_->gpus().size()) : -1;
     if (gpus != nullptr) {
       gpus_ = gpus_of(*gpus, count);
-      if (ranks != nullptr) problems_.add(*ranks, "'ranks' and 'gpus' together", "'gpus' says how many there are: leave 'ranks' out");
+      if (ranks != nullptr)
+        problems_.add(*ranks, "'ranks' and 'gpus' together", "'gpus' says how many there are: leave 'ranks' out");
       return;
     }
     int n = count;
     if (ranks != nullptr) {
-      if (const auto r = integer_of(problems_, *ranks, "ranks", 1, count < 0 ? 1'000'000 : count)) n = static_cast<int>(*r);
+      if (const auto r = integer_of(problems_, *ranks, "ranks", 1, count < 0 ? 1'000'000 : count))
+        n = static_cast<int>(*r);
     }
     if (fabric_) {
       gpus_.resize(static_cast<std::size_t>(n));
@@ -182,7 +187,8 @@ class Reader {
       const auto root = parse_yaml(*source, problems_);
       if (root.kind != Value::Kind::null) trace_ = read_program_trace(problems_, root, available);
     } else if (extension == ".jsonl" || extension == ".json") {
-      if (auto trace = located(*file, [&] { return read_line_trace(problems_, path, available); })) trace_ = std::move(*trace);
+      if (auto trace = located(*file, [&] { return read_line_trace(problems_, path, available); }))
+        trace_ = std::move(*trace);
     } else {
       problems_.add(*file, fmt::format("a trace ends in .yaml or .jsonl: '{}'", file->text));
     }

@@ -13,7 +13,7 @@ namespace linkcast::workloads::trace {
 
 struct Scenario {
   std::string title;
-  topologies::Fabric fabric;      // its ranks are the trace's
+  topologies::Fabric fabric;  // its ranks are the trace's
   CommunicatorOptions options;
   Trace trace;
   Place topology_place;

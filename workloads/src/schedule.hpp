@@ -25,9 +25,9 @@ struct Context {
 struct Schedule {
   std::string algorithm, protocol;
   int channels = 0;
-  std::vector<sim::PipelinedFlow> flows;              // fidelity flow
-  std::shared_ptr<const sim::ChunkProgram> program;   // fidelity chunk
-  sim::Account jitter;                                // added to both (jitter.hpp)
+  std::vector<sim::PipelinedFlow> flows;             // fidelity flow
+  std::shared_ptr<const sim::ChunkProgram> program;  // fidelity chunk
+  sim::Account jitter;                               // added to both (jitter.hpp)
 };
 
 Schedule build_ring(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);

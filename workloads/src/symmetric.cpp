@@ -1,9 +1,9 @@
 // Kernels on symmetric memory (NCCL.md 2.6): no FIFOs and no rings; every block loads from or stores to its peers
 // directly, or lets the switch reduce and multicast. One barrier before, one after.
 //
-// Bytes on the wire per GPU and direction for n ranks and B bytes of the API count: LL kernels 2 n B (one shot, flags with
-// the data); AllReduce by loads and stores 2B(n-1)/n; with multicast B + B/n; AllGather and ReduceScatter (n-1)B, with
-// multicast B out and n B in, or the reverse.
+// Bytes on the wire per GPU and direction for n ranks and B bytes of the API count: LL kernels 2 n B (one shot, flags
+// with the data); AllReduce by loads and stores 2B(n-1)/n; with multicast B + B/n; AllGather and ReduceScatter (n-1)B,
+// with multicast B out and n B in, or the reverse.
 #include <algorithm>
 
 #include "ports.hpp"
@@ -18,7 +18,7 @@ using sim::Bytes;
 using sim::Time;
 
 struct Traffic {
-  double out = 0, in = 0;   // wire bytes per GPU for each byte of the call's size
+  double out = 0, in = 0;  // wire bytes per GPU for each byte of the call's size
   PortTraffic through = PortTraffic::stores;
 };
 
@@ -28,7 +28,9 @@ Traffic traffic_of(Op op, const std::string& kernel, int n) {
   const double ranks = n;
   // all_gather and reduce_scatter: nccl-tests' size is n times the API count B.
   if (op == Op::all_reduce) {
-    if (ll) return multicast ? Traffic{2.0, 2.0 * ranks, PortTraffic::in_switch} : Traffic{2.0 * (ranks - 1), 2.0 * (ranks - 1), PortTraffic::stores};
+    if (ll)
+      return multicast ? Traffic{2.0, 2.0 * ranks, PortTraffic::in_switch}
+                       : Traffic{2.0 * (ranks - 1), 2.0 * (ranks - 1), PortTraffic::stores};
     return multicast ? Traffic{1 + 1 / ranks, 1 + 1 / ranks, PortTraffic::in_switch}
                      : Traffic{2 * (ranks - 1) / ranks, 2 * (ranks - 1) / ranks, PortTraffic::stores};
   }
@@ -49,8 +51,9 @@ Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const
   const Traffic traffic = traffic_of(call.op, kernel, n);
   const bool ll = plan.choice.protocol == models::nccl::Protocol::ll;
   const auto& p = ll ? c.gpu.ll : c.gpu.simple;
-  // Blocks that load from and store to their peers directly move several times what a block with a FIFO does: NCCL takes
-  // 44 to 65 GiB/s for each (queryModel_lsa, NCCL.md 2.6), and so few of them that this rate decides below NVLink's.
+  // Blocks that load from and store to their peers directly move several times what a block with a FIFO does: NCCL
+  // takes 44 to 65 GiB/s for each (queryModel_lsa, NCCL.md 2.6), and so few of them that this rate decides below
+  // NVLink's.
   const sim::Rate cap = plan.block_rate;
   // Barrier in, barrier out, one exchange of data: each a hand-over over the switch.
   const Time fixed = 3 * (p.overhead + p.hop + c.lanes.between(0, 1).latency);

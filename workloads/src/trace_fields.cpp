@@ -110,7 +110,8 @@ void Fields::done() {
   for (const auto& [key, value] : map_.entries) {
     if (std::ranges::find(known_, key.text) != known_.end()) continue;
     const auto near = sim::nearest(key.text, known_);
-    auto help = near.empty() ? fmt::format("it has {}", fmt::join(known_, ", ")) : fmt::format("did you mean '{}'?", near);
+    auto help =
+        near.empty() ? fmt::format("it has {}", fmt::join(known_, ", ")) : fmt::format("did you mean '{}'?", near);
     problems_.add(key, fmt::format("unknown key '{}' in {}", key.text, what_), std::move(help));
   }
 }
@@ -137,11 +138,10 @@ struct Unit {
 };
 constexpr std::array time_units{Unit{"ps", 1},   Unit{"ns", 1e3}, Unit{"us", 1e6},
                                 Unit{"µs", 1e6}, Unit{"ms", 1e9}, Unit{"s", 1e12}};
-constexpr std::array size_units{
-    Unit{"B", 1},           Unit{"KB", 1e3},          Unit{"MB", 1e6},
-    Unit{"GB", 1e9},        Unit{"TB", 1e12},         Unit{"KiB", 1024.0},
-    Unit{"MiB", 1048576.0}, Unit{"GiB", 1073741824.0}, Unit{"TiB", 1099511627776.0},
-    Unit{"K", 1024.0},      Unit{"M", 1048576.0},     Unit{"G", 1073741824.0}};
+constexpr std::array size_units{Unit{"B", 1},           Unit{"KB", 1e3},           Unit{"MB", 1e6},
+                                Unit{"GB", 1e9},        Unit{"TB", 1e12},          Unit{"KiB", 1024.0},
+                                Unit{"MiB", 1048576.0}, Unit{"GiB", 1073741824.0}, Unit{"TiB", 1099511627776.0},
+                                Unit{"K", 1024.0},      Unit{"M", 1048576.0},      Unit{"G", 1073741824.0}};
 
 /// In units of 1 (ps, bytes). `example` says how to write it; `unit` is what a bare number probably meant.
 std::optional<std::int64_t> quantity(Problems& problems, const Value& v, std::string_view what,
@@ -157,7 +157,8 @@ std::optional<std::int64_t> quantity(Problems& problems, const Value& v, std::st
   const auto* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   // from_chars reads "inf" and "nan" too; no digit, no number.
-  if (error == std::errc::invalid_argument || text.find_first_of("0123456789") >= text.size() - static_cast<std::size_t>(end - stop)) {
+  if (error == std::errc::invalid_argument ||
+      text.find_first_of("0123456789") >= text.size() - static_cast<std::size_t>(end - stop)) {
     problems.add(v, fmt::format("'{}' is not a number with a unit: '{}'", what, text), help);
     return std::nullopt;
   }

@@ -14,7 +14,7 @@
 namespace linkcast::workloads::trace {
 namespace {
 
-constexpr std::size_t most_kept = 4'000'000;      // operations: some hundred MB
+constexpr std::size_t most_kept = 4'000'000;  // operations: some hundred MB
 constexpr std::size_t longest_line = 1u << 20;
 constexpr std::string_view extra_keys[] = {"rank", "ranks"};
 
@@ -142,14 +142,15 @@ Trace read_line_trace(Problems& problems, const std::string& path, int available
   Trace trace;
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
-    throw sim::InputError({{{path, 0, 0, 1}, std::filesystem::exists(path, error) ? "is not a file" : "no such file", ""}},
-                          {});
+    throw sim::InputError(
+        {{{path, 0, 0, 1}, std::filesystem::exists(path, error) ? "is not a file" : "no such file", ""}}, {});
   }
   const auto source = quoted(path);
   LineFile file{source};
   trace.ranks = available;
   if (!file.next()) {
-    problems.add(Place{source, 1, 1, 1}, "nothing in it", "the first line is {\"schema\": \"linkcast.trace/1\", \"ranks\": 8}");
+    problems.add(Place{source, 1, 1, 1}, "nothing in it",
+                 "the first line is {\"schema\": \"linkcast.trace/1\", \"ranks\": 8}");
   } else {
     file.parse(problems, [&](const Value& v, Problems& found) {
       Fields f{found, v, "the head of the trace"};

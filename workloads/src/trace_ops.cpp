@@ -96,7 +96,8 @@ void read_collective(const OpContext& c, Fields& f, const Value& size, Op op, Tr
     }
   }
   if (const int each = bytes_of_datatype(out.call.dtype); out.call.bytes.count() % each != 0) {
-    c.problems.add(size, fmt::format("'{}' is no whole number of {}s: {} B", word, out.call.dtype, out.call.bytes.count()),
+    c.problems.add(size,
+                   fmt::format("'{}' is no whole number of {}s: {} B", word, out.call.dtype, out.call.bytes.count()),
                    fmt::format("a {} has {} bytes", out.call.dtype, each));
   }
   if (const auto b = f.boolean("in_place")) out.call.in_place = *b;
@@ -198,7 +199,8 @@ std::vector<TraceCommunicator> read_communicators(Problems& problems, const Valu
       problems.add(ranks, fmt::format("the communicator '{}' has one rank", key.text),
                    "a collective needs two: leave it out");
     }
-    if (problems.count() != before || count < 0) c.ranks.clear();  // known by name; its members are not checked any more
+    if (problems.count() != before || count < 0)
+      c.ranks.clear();  // known by name; its members are not checked any more
     out.push_back(std::move(c));
   }
   return out;

@@ -26,7 +26,8 @@ struct OpContext {
 };
 
 /// `extra` keys belong to the caller (`rank` and `ranks` of a line). Null where it could not be read.
-std::shared_ptr<const TraceOp> read_op(const OpContext& context, const Value& v, std::span<const std::string_view> extra);
+std::shared_ptr<const TraceOp> read_op(const OpContext& context, const Value& v,
+                                       std::span<const std::string_view> extra);
 std::vector<Step> read_steps(const OpContext& context, const Value& list);
 
 /// "world" and those of the map `v` (null: none). `count`: ranks there are; negative: not known, nothing is checked.

@@ -34,8 +34,9 @@ class NameCheck {
       if (ops_[i]->name.empty()) continue;
       const auto [first, fresh] = by_name_.try_emplace(ops_[i]->name, i);
       if (!fresh) {
-        problems_.add(ops_[i]->place, fmt::format("a second operation named '{}'", ops_[i]->name),
-                      fmt::format("the first is in line {}: names are unique in a program", ops_[first->second]->place.line));
+        problems_.add(
+            ops_[i]->place, fmt::format("a second operation named '{}'", ops_[i]->name),
+            fmt::format("the first is in line {}: names are unique in a program", ops_[first->second]->place.line));
       }
       names_.push_back(ops_[i]->name);
     }
@@ -91,7 +92,7 @@ class NameCheck {
     }
     std::vector<std::size_t> path;
     if (came[goal] == unseen) return path;
-    for (auto at = goal; ; at = came[at]) {
+    for (auto at = goal;; at = came[at]) {
       path.push_back(at);
       if (at == from) break;
     }

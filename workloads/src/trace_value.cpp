@@ -44,7 +44,8 @@ class Builder {
         for (const auto& entry : node) add_entry(v, build(entry.first, depth + 1), build(entry.second, depth + 1));
         break;
       case YAML::NodeType::Null:
-      case YAML::NodeType::Undefined: break;
+      case YAML::NodeType::Undefined:
+        break;
     }
     return v;
   }

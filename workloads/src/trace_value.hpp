@@ -20,9 +20,9 @@ struct Value {
   Kind kind = Kind::null;
   bool quoted = false;
   Place place;
-  std::string text;                               // scalar
-  std::vector<Value> items;                       // sequence
-  std::vector<std::pair<Value, Value>> entries;   // map, in the file's order
+  std::string text;                              // scalar
+  std::vector<Value> items;                      // sequence
+  std::vector<std::pair<Value, Value>> entries;  // map, in the file's order
 
   bool is_map() const { return kind == Kind::map; }
   bool is_scalar() const { return kind == Kind::scalar; }

@@ -14,10 +14,10 @@ using sim::Bytes;
 using sim::Time;
 
 struct Tree {
-  std::vector<int> parent;                  // -1: the root
+  std::vector<int> parent;  // -1: the root
   std::vector<std::vector<int>> children;
-  std::vector<int> height;                  // edges to the farthest leaf below
-  std::vector<int> depth;                   // edges to the root
+  std::vector<int> height;  // edges to the farthest leaf below
+  std::vector<int> depth;   // edges to the root
   int root = 0;
   int longest = 0;
 };
@@ -71,8 +71,10 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
     const Pieces pieces = pieces_of(bytes, plan.chunk);
     const auto first = static_cast<std::uint32_t>(program->agents.size());
     const auto up_agent = [&](int r) { return first + static_cast<std::uint32_t>(r); };
-    const auto down_agent = [&](int r) { return r == t.root ? up_agent(r) : first + n + static_cast<std::uint32_t>(r); };
-    std::vector<sim::ConnectionId> up_connection(n), down_connection(n);   // of the edge above rank r
+    const auto down_agent = [&](int r) {
+      return r == t.root ? up_agent(r) : first + n + static_cast<std::uint32_t>(r);
+    };
+    std::vector<sim::ConnectionId> up_connection(n), down_connection(n);  // of the edge above rank r
     for (std::uint32_t r = 0; r < n; ++r) {
       if (t.parent[r] < 0) continue;
       const auto connect = [&](int from, int to, std::uint32_t a, std::uint32_t b) {
@@ -118,7 +120,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
     }
     for (std::uint32_t r = 0; r < n; ++r) {
       if (t.parent[r] < 0) {
-        program->agents.push_back(sim::Agent{});   // keeps the numbering; has no units
+        program->agents.push_back(sim::Agent{});  // keeps the numbering; has no units
         continue;
       }
       const auto to = above(t.children[r], down_connection);

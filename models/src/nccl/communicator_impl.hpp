@@ -72,7 +72,7 @@ struct Communicator::Impl {
   // choice.cpp
   std::vector<Choice> candidates(const Call& call) const;
   std::optional<Choice> symmetric(const Call& call, SymmetricBlocks* blocks) const;  // symmetric.cpp
-  std::optional<Choice> copy_engine(const Call& call) const;           // symmetric.cpp
+  std::optional<Choice> copy_engine(const Call& call) const;                         // symmetric.cpp
 
   // plan.cpp
   Plan plan(const Call& call) const;

@@ -88,7 +88,8 @@ std::optional<Choice> Communicator::Impl::symmetric(const Call& call, SymmetricB
     choice.reason = std::string{k.name} + " on " + std::to_string(sms) +
                     " blocks: symmetric windows come before the classic algorithms";
     best = choice;
-    // Bytes per microsecond on the bus, as bytes of the call. Only the blocks: what the links do is not the library's say.
+    // Bytes per microsecond on the bus, as bytes of the call. Only the blocks: what the links do is not the library's
+    // say.
     const double call_bytes = static_cast<double>(call.bytes.count());
     if (blocks != nullptr) *blocks = {sms, sim::Rate::from_GBps(sms * per_sm * factor * call_bytes / bus * 1e-3)};
   }

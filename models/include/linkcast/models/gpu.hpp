@@ -11,27 +11,27 @@ namespace linkcast::models {
 
 /// Costs of one protocol on one kind of GPU. Right for messages between GPUs of the same kind.
 struct ProtocolCost {
-  sim::Rate send;       // one channel, payload bytes per second: copying or reducing into the peer's FIFO or buffer
-  sim::Rate local;      // one channel: the last step, out of the own FIFO into the result
-  sim::Time overhead;   // the GPU's own work per unit (slice, or chunk of LL/LL128) before bytes move
-  sim::Time hop;        // from the end (LL, LL128: the start) of the writer's work until the next GPU can use it
+  sim::Rate send;      // one channel, payload bytes per second: copying or reducing into the peer's FIFO or buffer
+  sim::Rate local;     // one channel: the last step, out of the own FIFO into the result
+  sim::Time overhead;  // the GPU's own work per unit (slice, or chunk of LL/LL128) before bytes move
+  sim::Time hop;       // from the end (LL, LL128: the start) of the writer's work until the next GPU can use it
 };
 
 struct GpuModel {
-  std::string name;               // "h100-sxm"
-  int compute_capability = 0;     // 90
-  std::string architecture;       // "Hopper"
+  std::string name;            // "h100-sxm"
+  int compute_capability = 0;  // 90
+  std::string architecture;    // "Hopper"
   ProtocolCost ll, ll128, simple;
-  sim::Time kernel_start;         // a kernel's first instruction in all blocks, and its end: what no message size avoids
-  sim::Time jitter;               // variance of a channel's progress per unit of time (see workloads/jitter.hpp)
-  sim::Rate p2p_channel;          // one channel of send/recv in Simple: a copy, no reduction, its own split of threads
-  sim::Rate memory;               // HBM/GDDR, one direction of a copy
-  sim::Rate copy_engine;          // one copy engine to a peer
-  sim::Time copy_engine_start;    // fixed cost of one copy
-  double nvls_efficiency = 0;     // in-switch reduction and multicast: share of the bare NVLink rate on the wire; 0: none
-  sim::Time nvls_latency;         // flag rounds through the switch before the first and after the last chunk
-  sim::Time nvls_overhead;        // per chunk
-  sim::Time nvls_jitter;          // as `jitter`, for NVLS
+  sim::Time kernel_start;       // a kernel's first instruction in all blocks, and its end: what no message size avoids
+  sim::Time jitter;             // variance of a channel's progress per unit of time (see workloads/jitter.hpp)
+  sim::Rate p2p_channel;        // one channel of send/recv in Simple: a copy, no reduction, its own split of threads
+  sim::Rate memory;             // HBM/GDDR, one direction of a copy
+  sim::Rate copy_engine;        // one copy engine to a peer
+  sim::Time copy_engine_start;  // fixed cost of one copy
+  double nvls_efficiency = 0;   // in-switch reduction and multicast: share of the bare NVLink rate on the wire; 0: none
+  sim::Time nvls_latency;       // flag rounds through the switch before the first and after the last chunk
+  sim::Time nvls_overhead;      // per chunk
+  sim::Time nvls_jitter;        // as `jitter`, for NVLS
   sim::Time nvls_jitter_bound = sim::Time::microseconds(345);  // after which the heads' flags pull a late channel back
 };
 

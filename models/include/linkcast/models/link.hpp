@@ -18,7 +18,7 @@ std::string_view name_of(LinkKind k);
 struct PacketFormat {
   sim::Bytes payload{1};
   sim::Bytes header{0};
-  sim::Bytes response{0};     // what one packet costs in the opposite direction: acknowledgement, credits
+  sim::Bytes response{0};  // what one packet costs in the opposite direction: acknowledgement, credits
   double efficiency() const;
   /// When only one direction carries data: payload / (payload + header).
   double one_way_efficiency() const;
@@ -28,10 +28,10 @@ struct PacketFormat {
 struct LinkModel {
   std::string name;
   LinkKind kind = LinkKind::nvlink;
-  sim::Rate rate;             // after coding, before packet headers
-  sim::Time latency;          // propagation and processing, one way
-  PacketFormat packet;        // of SM-driven stores (what NCCL kernels send)
-  double residual = 1.0;      // measured / derived: what the format does not explain; fitted, with its source
+  sim::Rate rate;                  // after coding, before packet headers
+  sim::Time latency;               // propagation and processing, one way
+  PacketFormat packet;             // of SM-driven stores (what NCCL kernels send)
+  double residual = 1.0;           // measured / derived: what the format does not explain; fitted, with its source
   sim::Rate payload_rate() const;  // rate * packet.efficiency() * residual
 };
 

@@ -25,8 +25,8 @@ struct ReplayOptions {
 
 struct ReplayResult {
   Time end;
-  Account account;                   // of the critical path to `end`; account.total() == end, always
-  std::vector<double> carried;       // bytes that crossed each resource, by ResourceId
+  Account account;              // of the critical path to `end`; account.total() == end, always
+  std::vector<double> carried;  // bytes that crossed each resource, by ResourceId
   std::uint64_t events = 0;
   std::uint64_t tasks = 0;
 };

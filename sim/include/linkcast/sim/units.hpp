@@ -16,18 +16,22 @@ class Time {
   static constexpr Time nanoseconds(std::int64_t n) { return Time{n * 1'000}; }
   static constexpr Time microseconds(std::int64_t n) { return Time{n * 1'000'000}; }
   /// Rounds to the nearest picosecond; for numbers that come from files or fits.
-  static constexpr Time from_us(double us) {
-    return Time{static_cast<std::int64_t>(us * 1e6 + (us < 0 ? -0.5 : 0.5))};
-  }
+  static constexpr Time from_us(double us) { return Time{static_cast<std::int64_t>(us * 1e6 + (us < 0 ? -0.5 : 0.5))}; }
   static constexpr Time max() { return Time{std::numeric_limits<std::int64_t>::max()}; }
 
   constexpr std::int64_t ps() const { return ps_; }
-  constexpr double us() const { return static_cast<double>(ps_) * 1e-6; }       // reports only
+  constexpr double us() const { return static_cast<double>(ps_) * 1e-6; }        // reports only
   constexpr double seconds() const { return static_cast<double>(ps_) * 1e-12; }  // reports only
 
   constexpr auto operator<=>(const Time&) const = default;
-  constexpr Time& operator+=(Time o) { ps_ += o.ps_; return *this; }
-  constexpr Time& operator-=(Time o) { ps_ -= o.ps_; return *this; }
+  constexpr Time& operator+=(Time o) {
+    ps_ += o.ps_;
+    return *this;
+  }
+  constexpr Time& operator-=(Time o) {
+    ps_ -= o.ps_;
+    return *this;
+  }
   friend constexpr Time operator+(Time a, Time b) { return Time{a.ps_ + b.ps_}; }
   friend constexpr Time operator-(Time a, Time b) { return Time{a.ps_ - b.ps_}; }
   friend constexpr Time operator*(Time a, std::int64_t k) { return Time{a.ps_ * k}; }
@@ -46,8 +50,14 @@ class Bytes {
   constexpr explicit Bytes(std::int64_t n) : n_{n} {}
   constexpr std::int64_t count() const { return n_; }
   constexpr auto operator<=>(const Bytes&) const = default;
-  constexpr Bytes& operator+=(Bytes o) { n_ += o.n_; return *this; }
-  constexpr Bytes& operator-=(Bytes o) { n_ -= o.n_; return *this; }
+  constexpr Bytes& operator+=(Bytes o) {
+    n_ += o.n_;
+    return *this;
+  }
+  constexpr Bytes& operator-=(Bytes o) {
+    n_ -= o.n_;
+    return *this;
+  }
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes{a.n_ + b.n_}; }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes{a.n_ - b.n_}; }
   friend constexpr Bytes operator*(Bytes a, std::int64_t k) { return Bytes{a.n_ * k}; }

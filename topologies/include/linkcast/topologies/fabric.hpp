@@ -24,11 +24,11 @@ enum class DeviceId : std::uint32_t {};
 enum class LinkId : std::uint32_t {};
 
 struct Device {
-  std::string name;              // "gpu[3]", "nvswitch[0]", "cpu[1]": as overrides and messages say it
+  std::string name;  // "gpu[3]", "nvswitch[0]", "cpu[1]": as overrides and messages say it
   DeviceKind kind;
-  std::string model;             // "h100-sxm", "nvswitch3", …
-  int node = 0;                  // which machine
-  int index = 0;                 // among its kind in that machine
+  std::string model;  // "h100-sxm", "nvswitch3", …
+  int node = 0;       // which machine
+  int index = 0;      // among its kind in that machine
   int numa = 0;
   std::map<std::string, std::string> attributes;  // cpu: arch, vendor, family, model; nic: gbps, guid; gpu: gdr, busid
 };
@@ -37,12 +37,12 @@ struct Device {
 struct Link {
   DeviceId a, b;
   models::LinkKind kind;
-  std::string model;             // "nvlink4", "pcie-gen5"
-  int width = 1;                 // NVLinks in parallel, or PCIe lanes
-  sim::Rate bare;                // one direction, all of the width, after coding
-  sim::Rate payload;             // after packet format and residual
+  std::string model;  // "nvlink4", "pcie-gen5"
+  int width = 1;      // NVLinks in parallel, or PCIe lanes
+  sim::Rate bare;     // one direction, all of the width, after coding
+  sim::Rate payload;  // after packet format and residual
   sim::Time latency;
-  std::string state;             // "up", "down", or why it is slower than its model
+  std::string state;  // "up", "down", or why it is slower than its model
 };
 
 /// How two GPUs can reach each other (NCCL's P2P over NVLink, P2P over PCIe, or SHM through host memory).
@@ -51,9 +51,9 @@ std::string_view name_of(Transport t);
 
 struct Hop {
   LinkId link;
-  bool forward;                  // a -> b
-  double weight;                 // bytes of the link's capacity for each byte: below 1 where parallel links split the
-                                 // load, above 1 where small packets waste it (PCIe peers across a root complex)
+  bool forward;   // a -> b
+  double weight;  // bytes of the link's capacity for each byte: below 1 where parallel links split the
+                  // load, above 1 where small packets waste it (PCIe peers across a root complex)
 };
 
 struct Route {
@@ -101,7 +101,7 @@ class Fabric {
   int gpu_components() const;
   std::size_t estimated_memory_bytes() const;
 
-  struct Data;                   // made by the loader and the importers (src/fabric_data.hpp)
+  struct Data;  // made by the loader and the importers (src/fabric_data.hpp)
   explicit Fabric(std::shared_ptr<const Data> data);
   const Data& data() const { return *data_; }
 
@@ -111,7 +111,7 @@ class Fabric {
 
 struct LoadOptions {
   int nodes = 1;
-  std::map<std::string, std::string> params;   // overrides of the file's parameters
+  std::map<std::string, std::string> params;  // overrides of the file's parameters
 };
 
 /// A catalog name, a Linkcast YAML file, or an NCCL topology XML. Throws sim::InputError with every problem.

@@ -24,22 +24,22 @@ struct CommunicatorOptions {
   models::nccl::Version nccl;
   models::nccl::Environment env;
   models::LaunchMode launch = models::LaunchMode::multi_process;
-  std::optional<sim::Time> launch_floor;   // the host's smallest time for any call, when it is known
+  std::optional<sim::Time> launch_floor;  // the host's smallest time for any call, when it is known
   Fidelity fidelity = Fidelity::flow;
   bool fold = true;
 };
 
 struct CollectiveRow {
-  sim::Bytes size;                 // nccl-tests' "size"
+  sim::Bytes size;  // nccl-tests' "size"
   sim::Time time;
-  double algbw_GBps = 0;           // size / time
-  double busbw_GBps = 0;           // nccl-tests' definition
-  std::string algorithm;           // "Ring", "NVLS", "P2P", …
-  std::string protocol;            // "LL", "LL128", "Simple"
+  double algbw_GBps = 0;  // size / time
+  double busbw_GBps = 0;  // nccl-tests' definition
+  std::string algorithm;  // "Ring", "NVLS", "P2P", …
+  std::string protocol;   // "LL", "LL128", "Simple"
   int channels = 0;
-  std::string bound_by;            // the largest cause in the account: "launch", "wire nvlink", "sm", …
-  sim::Account account;            // adds up to `time`
-  std::vector<double> carried;     // bytes per fabric resource
+  std::string bound_by;         // the largest cause in the account: "launch", "wire nvlink", "sm", …
+  sim::Account account;         // adds up to `time`
+  std::vector<double> carried;  // bytes per fabric resource
 };
 
 /// A communicator over all the ranks of a fabric (slice the fabric for fewer). Reusable for many sizes; not shared

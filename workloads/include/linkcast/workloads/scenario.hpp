@@ -17,11 +17,12 @@
 namespace linkcast::workloads {
 
 struct ScenarioOptions {
-  std::vector<std::string> set;              // "key=value" over the file's: "topology=dgx-a100", "env.NCCL_ALGO=Ring"
-  sim::Timeline* timeline = nullptr;         // gets a lane for each stream of each rank; not owned
+  std::vector<std::string> set;       // "key=value" over the file's: "topology=dgx-a100", "env.NCCL_ALGO=Ring"
+  sim::Timeline* timeline = nullptr;  // gets a lane for each stream of each rank; not owned
   bool fold = true;
-  std::size_t kept_collectives = 10'000;     // of ScenarioResult::collectives; totals count all
-  std::int64_t checked_operations = 2'000'000;  // whose calls are matched before anything runs; loops may repeat for ever
+  std::size_t kept_collectives = 10'000;  // of ScenarioResult::collectives; totals count all
+  std::int64_t checked_operations =
+      2'000'000;  // whose calls are matched before anything runs; loops may repeat for ever
 };
 
 /// Where one rank's time went: compute + exposed + wait + launch + idle == ScenarioResult::end, to the picosecond.
@@ -37,13 +38,13 @@ struct RankResult {
 };
 
 struct CollectiveResult {
-  std::string name;           // the operation's, or ""
+  std::string name;  // the operation's, or ""
   std::string communicator;
-  std::string op;             // "all_reduce"
+  std::string op;  // "all_reduce"
   int ranks = 0;
   sim::Bytes size;
-  sim::Time first_arrival;    // of its ranks
-  sim::Time start, end;       // start: the last one has arrived
+  sim::Time first_arrival;  // of its ranks
+  sim::Time start, end;     // start: the last one has arrived
   std::string algorithm, protocol;
 };
 
@@ -53,24 +54,24 @@ struct CollectiveTotal {
   int ranks = 0;
   sim::Bytes size;
   std::int64_t count = 0;
-  sim::Time time;             // sum over them of end - start
+  sim::Time time;  // sum over them of end - start
   sim::Time shortest, longest;
   std::string algorithm, protocol;
 };
 
 struct ScenarioResult {
-  std::string title;                       // the file's, or its name
+  std::string title;  // the file's, or its name
   std::string topology;
   std::string nccl;
   Fidelity fidelity = Fidelity::flow;
   int ranks = 0;
   sim::Time end;
-  sim::Account account;                    // of the critical path; adds up to `end`
+  sim::Account account;  // of the critical path; adds up to `end`
   std::vector<RankResult> by_rank;
-  std::vector<CollectiveResult> collectives;   // by start
+  std::vector<CollectiveResult> collectives;  // by start
   std::int64_t collective_count = 0;
-  std::vector<CollectiveTotal> totals;     // the longest first
-  std::vector<sim::LinkUse> links;         // the busiest first
+  std::vector<CollectiveTotal> totals;  // the longest first
+  std::vector<sim::LinkUse> links;      // the busiest first
   std::uint64_t tasks = 0, events = 0;
 };
 

@@ -39,10 +39,10 @@ struct TraceOp {
   std::string stream;              // never empty
   std::vector<std::string> after;  // names of earlier operations of the same rank: the last one of that name counts
   sim::Time duration;
-  int communicator = 0;            // index into Trace::communicators
+  int communicator = 0;  // index into Trace::communicators
   models::nccl::Call call;
   Place place;
-  Place after_place;               // of `after`
+  Place after_place;  // of `after`
 };
 
 /// Its n-th member has NCCL's rank n in it.

@@ -69,14 +69,14 @@ struct Call {
 /// How a ring, tree or NVLS call is cut (NCCL.md 3.2). Sizes are bytes of the channel's share of Call::bytes.
 struct Plan {
   Choice choice;
-  int channels = 0;                       // channels used
-  int threads = 0;                        // per block
-  std::vector<sim::Bytes> channel_bytes;  // one per channel used; they add up to what is to be moved
-  sim::Bytes chunk;                       // largest chunk of one step
-  int slices = 1;                         // slices in a full chunk
-  int slots = 8;                          // slices (units) in flight per connection
-  sim::Bytes slice_min;                   // chunks below two of these are not split
-  bool looped_interleaved = false;        // <= 2.21: channels interleave by loop instead of owning one range
+  int channels = 0;                               // channels used
+  int threads = 0;                                // per block
+  std::vector<sim::Bytes> channel_bytes;          // one per channel used; they add up to what is to be moved
+  sim::Bytes chunk;                               // largest chunk of one step
+  int slices = 1;                                 // slices in a full chunk
+  int slots = 8;                                  // slices (units) in flight per connection
+  sim::Bytes slice_min;                           // chunks below two of these are not split
+  bool looped_interleaved = false;                // <= 2.21: channels interleave by loop instead of owning one range
   sim::Rate block_rate = sim::Rate::unlimited();  // symmetric kernels: bytes of the call that all blocks handle
 };
 
