@@ -2,6 +2,7 @@
 #include "collective.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <memory>
 
@@ -67,6 +68,17 @@ CollectiveQuestion understand(const Options& o) {
   return q;
 }
 
+/// Whether the answer takes a way that no measurement behind the expected errors took: kernels on symmetric memory,
+/// copy engines, PCIe peers through host memory.
+bool unlike_measured(const workloads::CollectiveModel& model, const workloads::CollectiveRow& row) {
+  using models::nccl::Algorithm;
+  if (row.algorithm == name_of(Algorithm::symmetric) || row.algorithm == name_of(Algorithm::copy_engine)) return true;
+  const auto links = model.fabric().links();
+  const bool nvlink =
+      std::any_of(links.begin(), links.end(), [](const auto& l) { return l.kind == models::LinkKind::nvlink; });
+  return !nvlink && !model.fabric().pcie_p2p();
+}
+
 int perform(const Options& o, Io& io) {
   const auto q = understand(o);
   warn_of_idle_variables({q.options.nccl, q.options.env}, io.log);
@@ -88,8 +100,10 @@ int perform(const Options& o, Io& io) {
   for (const auto size : q.sizes) {
     if (io.stop.stop_requested()) break;
     call.bytes = size;
-    answers.push_back(
-        {model.run(call), calibration::expected_error(machine.fabric.name(), architecture, call.op, size)});
+    auto row = model.run(call);
+    auto error = calibration::expected_error(machine.fabric.name(), architecture, call.op, size);
+    if (error && unlike_measured(model, row)) error->extrapolated = true;
+    answers.push_back({std::move(row), std::move(error)});
     // Each row is out as soon as it is known: a long sweep that is stopped has shown what it found.
     if (!o.json) io.out << collective_line(q, answers.back(), ranks) << std::flush;
   }
