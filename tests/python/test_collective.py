@@ -88,7 +88,7 @@ def test_other_threads_run_during_a_simulation(h100):
     counted_meanwhile = []
 
     def simulate():
-        linkcast.collective(h100, "all_reduce", "64M:4G:x2", fidelity="chunk")
+        linkcast.collective(h100, "all_reduce", [1 << 32] * 1000, fidelity="chunk")  # about a second of work
         done.set()
 
     thread = threading.Thread(target=simulate)
