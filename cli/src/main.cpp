@@ -17,7 +17,7 @@
 namespace {
 
 /// Ctrl-C: what is finished is printed and nothing new begun; what takes longer than half a second is given up.
-void end_on_signal(std::stop_source stop) {
+void end_on_signal(const std::stop_source& stop) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

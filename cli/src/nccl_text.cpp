@@ -69,7 +69,7 @@ std::string rings_text(const Communicator& c) {
     std::rotate(order.begin(), std::min_element(order.begin(), order.end()), order.end());
     const auto found = std::find_if(orders.begin(), orders.end(), [&](const auto& o) { return o.first == order; });
     if (found == orders.end())
-      orders.push_back({std::move(order), {channel}});
+      orders.emplace_back(std::move(order), std::vector{channel});
     else
       found->second.push_back(channel);
   }

@@ -107,7 +107,9 @@ void check_reachable(NodeBuild& b, const Value& document) {
   for (std::size_t i = 1; i < b.gpus.size(); ++i) {
     const std::vector<int> pair{0, static_cast<int>(i)};
     if (fabric.slice(pair).gpu_components() <= 1) continue;
-    b.context.problems->add(overrides ? *overrides : *gpus,
+    b.context.problems->add(overrides ? *overrides
+                            : gpus    ? *gpus
+                                      : document,
                             fmt::format("{} has no path to {}", b.name(b.gpus[i]), b.name(b.gpus[0])),
                             "join them by NVLink, or by PCIe and a link between their CPUs");
   }
