@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
+#include <sstream>
 
 #include <algorithm>
 #include <filesystem>
@@ -73,18 +74,34 @@ class Builder {
   std::size_t count_ = 0;
 };
 
+/// The line (from 0) of a `---` after the first content, or -1. YAML::LoadAll would tell too, but in yaml-cpp 0.7 it
+/// never ends on a stray ']' after the first document.
+int second_document(const std::string& text) {
+  std::istringstream lines{text};
+  std::string line;
+  bool content = false;
+  for (int number = 0; std::getline(lines, line); ++number) {
+    const bool marker = line.rfind("---", 0) == 0 && (line.size() == 3 || line[3] == ' ' || line[3] == '\r');
+    if (marker && content) return number;
+    const auto first = line.find_first_not_of(" \t\r");
+    if (marker ? line.size() > 4 : first != std::string::npos && line[first] != '#' && line[first] != '%')
+      content = true;
+  }
+  return -1;
+}
+
 Value parse(const Source& file, const std::string& text, int line_offset, Problems& problems) {
   try {
-    const auto documents = YAML::LoadAll(text);
-    if (documents.empty()) {
-      problems.add(Place{file, line_offset + 1, 1, 1}, "nothing in it");
+    const auto document = YAML::Load(text);
+    if (!document.IsDefined() || document.IsNull()) {
+      problems.add(Place{file, line_offset + 1, 1, 1}, "nothing in it", "docs/trace.md has an example to start from");
       return {};
     }
-    if (documents.size() > 1) {
-      problems.add(Place{file, documents[1].Mark().line + 1 + line_offset, 1, 1}, "a second document in the file",
+    if (const int second = second_document(text); second >= 0) {
+      problems.add(Place{file, second + 1 + line_offset, 1, 1}, "a second document in the file",
                    "one scenario to a file");
     }
-    return Builder{file, problems, line_offset}.build(documents[0]);
+    return Builder{file, problems, line_offset}.build(document);
   } catch (const YAML::Exception& e) {
     const auto mark = e.mark.is_null() ? YAML::Mark{} : e.mark;
     problems.add(Place{file, mark.line + 1 + line_offset, mark.column + 1, 1}, "not valid YAML: " + e.msg,
