@@ -1,6 +1,4 @@
 // Components and max-flow by Boost.Graph. Knows no route.
-// GCC 12 cannot follow Boost's optional iterator pair in edges(): a false alarm in its headers.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
