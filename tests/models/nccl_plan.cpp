@@ -1,4 +1,4 @@
-// How a call is cut. The example table is NCCL.md 3.2: all-reduce, 8 ranks, 24 channels; shares follow from cells of
+// How a call is cut. The example: all-reduce, 8 ranks, 24 channels; shares follow from cells of
 // 32 KiB of traffic (16 KiB of data for an all-reduce, 4 KiB for LL, whose lines count four times).
 #include "nccl_support.hpp"
 
@@ -12,7 +12,7 @@ Plan plan_with(const char* algo, const char* proto, Op op, std::int64_t bytes, c
 constexpr std::int64_t kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
 }  // namespace
 
-TEST_CASE("The example of NCCL.md 3.2: channels, shares and chunks of ring all-reduce", "[nccl][plan]") {
+TEST_CASE("An example by hand: channels, shares and chunks of ring all-reduce", "[nccl][plan]") {
   struct Row {
     const char* proto;
     std::int64_t bytes;

@@ -1,5 +1,5 @@
 // The channel search on machines that the oracle does not have: meshes, PCIe, no P2P. Expected numbers come from
-// arithmetic on the links or from logs of real machines (NCCL.md 1.5; 24 channels on four directly linked H100).
+// arithmetic on the links or from logs of real machines (24 channels on four directly linked H100).
 #include <algorithm>
 #include <set>
 

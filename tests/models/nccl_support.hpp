@@ -91,7 +91,7 @@ inline void nvlink(System& s, int a, int b, int links) {
   s.connect(from, to, EdgeType::nvl, links * nvlink_GBps(s.nodes()[static_cast<std::size_t>(from)].cc));
 }
 
-/// The hybrid cube mesh of DGX-1V: two quads, each fully joined, and four links across (HARDWARE 2.2: 6 links a GPU).
+/// The hybrid cube mesh of DGX-1V: two quads, each fully joined, and four links across (6 links a GPU).
 inline System dgx1v() {
   auto s = pcie_machine(8, 2, 70, 12, "GenuineIntel", 79);
   const int pairs[][3] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {1, 2, 2}, {1, 3, 1}, {2, 3, 2}, {4, 5, 1}, {4, 6, 1},

@@ -1,4 +1,4 @@
-// What changed from 2.12 to 2.30 (NCCL.md 1.5, 2.5, 7; the tuning tables of each tag), and what users may forbid.
+// What changed from 2.12 to 2.30 (the tuning tables of each tag), and what users may forbid.
 #include "nccl_support.hpp"
 
 using namespace nccl_test;

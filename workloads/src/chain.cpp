@@ -1,4 +1,4 @@
-// Ring broadcast and reduce (NCCL.md 3.3): a line of ranks that hands chunks on.
+// Ring broadcast and reduce (NCCL device/broadcast.h): a line of ranks that hands chunks on.
 //
 // The line hands over in pieces much smaller than a chunk. On eight A100 a broadcast takes 55 to 66 us longer than its
 // bytes at the line's rate, from 3 MiB to 384 MiB (corpus a100-80x8-broadcast-cw), where six hand-overs of whole 512

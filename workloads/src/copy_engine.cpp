@@ -1,4 +1,4 @@
-// Copy-engine collectives (NCCL.md 2.6): all_gather, alltoall, scatter, gather without any SM. A barrier of memory
+// Copy-engine collectives (NCCL ce_coll.cc): all_gather, alltoall, scatter, gather without any SM. A barrier of memory
 // operations, then each GPU pushes to rank+1, rank+2, … one copy after the other, then a barrier.
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // What a protocol costs per unit on one kind of GPU, as the schedules use it. One place where NCCL's protocol
-// formats (NCCL.md 3.1) meet the GPU's measured rates.
+// formats (NCCL device/prims_ll.h, prims_ll128.h, include/device.h) meet the GPU's measured rates.
 #pragma once
 
 #include "lanes.hpp"

@@ -15,7 +15,7 @@ using topologies::Hop;
 using topologies::Route;
 using topologies::Transport;
 
-// Path classes that matter for P2P over PCIe, in NCCL's order (NCCL.md 1.1).
+// Path classes that matter for P2P over PCIe, in NCCL's order (NCCL include/graph.h).
 enum PathClass : int { loc = 0, nvl = 1, pix = 2, pxb = 3, phb = 4, sys = 5 };
 
 int class_of(const Fabric& fabric, const Route& route) {

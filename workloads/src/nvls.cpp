@@ -1,7 +1,7 @@
-// NVLS (NCCL.md 3.5): the switch reduces and multicasts. Every rank copies its data into the multicast buffers
-// (scatter), every head lets the switch reduce its slice and multicasts the result (reduce), every rank copies the
-// results out (gather). all_gather only multicasts, reduce_scatter only reduces. The heads of a channel load the ports
-// of all ranks alike and so work in step: one agent stands for them.
+// NVLS (NCCL transport/nvls.cc, device/all_reduce.h): the switch reduces and multicasts. Every rank copies its data
+// into the multicast buffers (scatter), every head lets the switch reduce its slice and multicasts the result (reduce),
+// every rank copies the results out (gather). all_gather only multicasts, reduce_scatter only reduces. The heads of a
+// channel load the ports of all ranks alike and so work in step: one agent stands for them.
 //
 // On the wire, per GPU and direction, for a vector of S bytes and H heads: all_reduce S out for the reads of the heads
 // and S/H for the own multicast, and the mirror image in; all_gather S/n out, S in; reduce_scatter S out, S/n in.

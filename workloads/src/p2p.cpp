@@ -1,6 +1,6 @@
-// Send/recv and what NCCL builds from it: alltoall, sendrecv, gather, scatter (NCCL.md 3.7). A message is cut into
-// parts, one per channel; a channel's block works on up to eight sends and receives at once and shares its threads
-// among them.
+// Send/recv and what NCCL builds from it: alltoall, sendrecv, gather, scatter (NCCL enqueue.cc, device/sendrecv.h). A
+// message is cut into parts, one per channel; a channel's block works on up to eight sends and receives at once and
+// shares its threads among them.
 #include <algorithm>
 #include <map>
 

@@ -1,6 +1,6 @@
-// Ring all_reduce, all_gather and reduce_scatter (NCCL.md 3.3): every rank of a channel sends, n-2 times receives and
-// sends on (twice that for all_reduce), and at last takes the result out of its FIFO. All ranks work from the start,
-// so there is no fill; a channel's loops follow each other without a barrier.
+// Ring all_reduce, all_gather and reduce_scatter (NCCL device/all_reduce.h): every rank of a channel sends, n-2 times
+// receives and sends on (twice that for all_reduce), and at last takes the result out of its FIFO. All ranks work from
+// the start, so there is no fill; a channel's loops follow each other without a barrier.
 #include <algorithm>
 #include <map>
 

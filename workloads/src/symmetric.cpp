@@ -1,5 +1,5 @@
-// Kernels on symmetric memory (NCCL.md 2.6): no FIFOs and no rings; every block loads from or stores to its peers
-// directly, or lets the switch reduce and multicast. One barrier before, one after.
+// Kernels on symmetric memory (NCCL sym_kernels.cc): no FIFOs and no rings; every block loads from or stores to its
+// peers directly, or lets the switch reduce and multicast. One barrier before, one after.
 //
 // Bytes on the wire per GPU and direction for n ranks and B bytes of the API count: LL kernels 2 n B (one shot, flags
 // with the data); AllReduce by loads and stores 2B(n-1)/n; with multicast B + B/n; AllGather and ReduceScatter (n-1)B,
@@ -52,8 +52,8 @@ Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const
   const bool ll = plan.choice.protocol == models::nccl::Protocol::ll;
   const auto& p = ll ? c.gpu.ll : c.gpu.simple;
   // Blocks that load from and store to their peers directly move several times what a block with a FIFO does: NCCL
-  // takes 44 to 65 GiB/s for each (queryModel_lsa, NCCL.md 2.6), and so few of them that this rate decides below
-  // NVLink's.
+  // takes 44 to 65 GiB/s for each (queryModel_lsa of NCCL's sym_kernels.cc), and so few of them that this rate decides
+  // below NVLink's.
   const sim::Rate cap = plan.block_rate;
   // Barrier in, barrier out, one exchange of data: each a hand-over over the switch.
   const Time fixed = 3 * (p.overhead + p.hop + c.lanes.between(0, 1).latency);

@@ -1,5 +1,6 @@
-// Tree all_reduce (NCCL.md 3.4): each channel has a tree; data is reduced up to its root and broadcast down again, both
-// at once, by two halves of a block (Simple: half and half; LL and LL128: 70 % up, 30 % down; the root does both).
+// Tree all_reduce (NCCL graph/trees.cc, device/all_reduce.h): each channel has a tree; data is reduced up to its root
+// and broadcast down again, both at once, by two halves of a block (Simple: half and half; LL and LL128: 70 % up, 30 %
+// down; the root does both).
 #include <algorithm>
 #include <map>
 
@@ -48,7 +49,7 @@ Tree tree_of(const Context& c, int channel) {
   return t;
 }
 
-// The part of a block that works upwards (prims of runTreeSplit; NCCL.md 3.4).
+// The part of a block that works upwards (runTreeSplit of NCCL's device/all_reduce.h).
 double up_share(models::nccl::Protocol p) { return p == models::nccl::Protocol::simple ? 0.5 : 0.7; }
 
 enum TreeKind : std::uint16_t { kind_up = 0, kind_down = 1, kind_root = 2, kind_leaf = 3 };

@@ -243,7 +243,7 @@ void Communicator::Impl::tune_nvls() {
   int channels = 16, chunk = 0, tree_chunk = 0;
   if (blackwell) channels = nodes == 1 && since(27) ? 24 : 32;
   if (blackwell && nodes > 1 && since(30)) {
-    // NCCL.md 1.4: measured settings by NIC, GPUs per node and path.
+    // NCCL transport/nvls.cc: measured settings by NIC, GPUs per node and path.
     const float nic = min_net_bw();
     const bool near = nvls.type_inter <= PathType::pxb;
     chunk = 128 << 10;

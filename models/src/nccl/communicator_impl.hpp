@@ -1,6 +1,7 @@
 // The inside of a Communicator: what was found once, for the files that answer questions about it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "linkcast/models/nccl/communicator.hpp"
@@ -26,6 +27,8 @@ struct SymmetricBlocks {
   int count = 0;
   sim::Rate rate = sim::Rate::unlimited();
 };
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
 struct Communicator::Impl {
   Impl(System s, Config c);

@@ -1,5 +1,6 @@
 // Send and receive: how many channels serve a pair, how a message is cut, and the order of the rounds. Source:
-// ncclTopoComputeP2pChannels, addP2pToPlan and ncclP2pSchedule (NCCL.md 1.6, 3.7). Knows no algorithm.
+// ncclTopoComputeP2pChannels, addP2pToPlan and ncclP2pSchedule (NCCL graph/paths.cc, enqueue.cc, init.cc). Knows no
+// algorithm.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -11,7 +12,6 @@ namespace linkcast::models::nccl {
 namespace {
 int pow2_up(int v) { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(1, v)))); }
 int pow2_down(int v) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, v)))); }
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Chunk sizes travel to the GPU as 8-bit floats: five bits of exponent, three of fraction, rounded down.
 std::int64_t as_small_float(std::int64_t v) {

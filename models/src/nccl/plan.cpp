@@ -1,5 +1,5 @@
 // How a collective is cut: threads, channels, each channel's share, and the chunk that travels in one step. Source:
-// topoGetAlgoInfo, scheduleCollTasksToPlan and calcCollChunking of enqueue.cc (NCCL.md 3.1, 3.2); up to 2.21 the
+// topoGetAlgoInfo, scheduleCollTasksToPlan and calcCollChunking of NCCL's enqueue.cc; up to 2.21 the
 // static loops of computeColl. Knows no link and no time.
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,6 @@ namespace linkcast::models::nccl {
 
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 int floor_log2(int v) { return v <= 0 ? 0 : 31 - std::countl_zero(static_cast<unsigned>(v)); }
 
 }  // namespace

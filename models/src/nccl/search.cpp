@@ -11,7 +11,7 @@ constexpr std::int64_t global_steps = 1 << 19;
 constexpr int attempt_steps = 1 << 14;
 constexpr int same_channel_steps = 1 << 8;
 
-// GB/s per channel, tried from the left: the speed arrays of search.cc in each tag (NCCL.md 1.4).
+// GB/s per channel, tried from the left: the speed arrays of search.cc in each tag.
 std::vector<float> ladder(int cc, bool inter, const Version& v) {
   const auto since = [&](int minor, int patch = 0) { return v >= Version{2, minor, patch}; };
   std::vector<float> speeds;

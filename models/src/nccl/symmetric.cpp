@@ -1,5 +1,5 @@
 // Calls on symmetric windows: the kernels that read and write peers directly, chosen by NCCL's own cost model for
-// them, and collectives on copy engines. Source: NCCL.md 2.6 (sym_kernels.cc, ce_coll.cc). Knows no channel.
+// them, and collectives on copy engines. Source: NCCL sym_kernels.cc, ce_coll.cc. Knows no channel.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// NCCL's cost model by version. Source: ncclTopoTuneModel and ncclTopoGetAlgoTime (NCCL.md 2.2 to 2.4). The arithmetic
-// mixes float and double where NCCL does, so that ties and printed digits fall alike.
+// NCCL's cost model by version. Source: ncclTopoTuneModel and ncclTopoGetAlgoTime (NCCL graph/tuning.cc). The
+// arithmetic mixes float and double where NCCL does, so that ties and printed digits fall alike.
 #include "nccl/tuning.hpp"
 
 #include <algorithm>

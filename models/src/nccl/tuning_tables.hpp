@@ -1,4 +1,4 @@
-// The constants of NCCL's cost model by version (src/graph/tuning.cc of the tags v2.12.12 to v2.30.7, NCCL.md 2.1).
+// The constants of NCCL's cost model by version (src/graph/tuning.cc of the tags v2.12.12 to v2.30.7).
 // Microseconds and GB/s. Nothing but numbers.
 #pragma once
 

@@ -66,7 +66,7 @@ struct Call {
   bool symmetric_windows = false;  // -R 2
 };
 
-/// How a ring, tree or NVLS call is cut (NCCL.md 3.2). Sizes are bytes of the channel's share of Call::bytes.
+/// How a ring, tree or NVLS call is cut (NCCL enqueue.cc). Sizes are bytes of the channel's share of Call::bytes.
 struct Plan {
   Choice choice;
   int channels = 0;                               // channels used

@@ -60,13 +60,13 @@ class System {
   std::vector<std::vector<Edge>> edges_;
 };
 
-/// NCCL's own constants, GB/s in one direction (NCCL.md 1.2). A System carries those of the newest version; a
+/// NCCL's own constants, GB/s in one direction (NCCL graph/topo.cc). A System carries those of the newest version; a
 /// Communicator of an older version rescales its NVLinks and sets the links between CPUs by itself.
 double nvlink_GBps(int cc, const Version& version = {});              // one NVLink
 double pcie_GBps(double gigatransfers, int lanes);                    // 32 GT/s, 16 lanes: 48
 double inter_cpu_GBps(const Node& cpu, const Version& version = {});  // between two NUMA domains of a host
 
-/// Reads NCCL's topology XML as NCCL does (NCCL.md 5.1). `where` names the file in messages. Throws sim::InputError.
+/// Reads NCCL's topology XML as NCCL does (graph/xml.cc). `where` names the file in messages. Throws sim::InputError.
 System read_topology_xml(std::string_view text, const std::string& where);
 
 }  // namespace linkcast::models::nccl
