@@ -72,6 +72,13 @@ std::optional<Route> Fabric::route_through_gpu(DeviceId from, DeviceId to) const
   return find_route_through_gpu(*data_, from, to);
 }
 
+std::optional<Route> Fabric::route_to_nic(DeviceId gpu, DeviceId nic, bool staged) const {
+  return find_nic_route(*data_, gpu, nic, staged);
+}
+std::optional<Route> Fabric::route_from_nic(DeviceId nic, DeviceId gpu, bool staged) const {
+  return find_nic_route(*data_, nic, gpu, staged);
+}
+
 bool Fabric::usable(LinkId link) const { return data_->usable(link); }
 
 bool Fabric::nvls(std::span<const DeviceId> gpus) const {

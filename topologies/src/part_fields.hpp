@@ -1,4 +1,4 @@
-// The numbers of a GPU, a protocol and a host as one table each: key in parts/*.yaml -> member. A new number is one
+// The numbers of a GPU, a protocol, a host and a kind of network as one table each: key in parts/*.yaml -> member. A new number is one
 // line here and one in parts/. Knows nothing else.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "linkcast/models/gpu.hpp"
+#include "linkcast/models/network.hpp"
 
 namespace linkcast::topologies {
 
@@ -22,6 +23,7 @@ struct Field {
 
 using models::GpuModel;
 using models::HostModel;
+using models::NetworkModel;
 using models::ProtocolCost;
 
 inline constexpr std::array protocol_fields{
@@ -50,6 +52,14 @@ inline constexpr std::array host_fields{
     Field<HostModel>{"launch_single_process_per_gpu", &HostModel::launch_single_process_per_gpu},
     Field<HostModel>{"launch_multi_process", &HostModel::launch_multi_process},
     Field<HostModel>{"launch_graph", &HostModel::launch_graph},
+};
+
+inline constexpr std::array network_fields{
+    Field<NetworkModel>{"latency", &NetworkModel::latency},
+    Field<NetworkModel>{"proxy", &NetworkModel::proxy},
+    Field<NetworkModel>{"message", &NetworkModel::message},
+    Field<NetworkModel>{"flush", &NetworkModel::flush, false},
+    Field<NetworkModel>{"flow_rate", &NetworkModel::flow_rate, false},
 };
 
 }  // namespace linkcast::topologies

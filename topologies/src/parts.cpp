@@ -133,12 +133,26 @@ NicPart read_nic(MapReader& r, const std::string& name) {
   return p;
 }
 
+models::NetworkModel read_network(MapReader& r, const std::string& name) {
+  static const std::vector<std::string> routings{"adaptive", "spray", "ecmp", "by_destination"};
+  models::NetworkModel p;
+  p.name = name;
+  p.packet = read_packet(r);
+  p.residual = r.ratio("residual", 0.01, 1.5).value_or(1.0);
+  read_fields(r, p, network_fields);
+  p.gpudirect = r.boolean("gpudirect").value_or(true);
+  if (const auto routing = r.choice("routing", routings))
+    p.routing = static_cast<models::Routing>(std::ranges::find(routings, *routing) - routings.begin());
+  return p;
+}
+
 std::string_view noun(std::string_view kind) {
   if (kind == "gpus") return "GPU";
   if (kind == "links") return "link";
   if (kind == "switches") return "switch";
   if (kind == "cpus") return "CPU";
   if (kind == "hosts") return "host";
+  if (kind == "networks") return "network";
   return "NIC";
 }
 
@@ -213,11 +227,14 @@ const SwitchPart* Parts::switch_chip(const std::string& n, const Value& at) {
 const CpuPart* Parts::cpu(const std::string& n, const Value& at) { return get(cpus_, "cpus", n, at, read_cpu); }
 const HostPart* Parts::host(const std::string& n, const Value& at) { return get(hosts_, "hosts", n, at, read_host); }
 const NicPart* Parts::nic(const std::string& n, const Value& at) { return get(nics_, "nics", n, at, read_nic); }
+const models::NetworkModel* Parts::network(const std::string& n, const Value& at) {
+  return get(networks_, "networks", n, at, read_network);
+}
 
 void Parts::check_own() {
   if (!own_) return;
   MapReader r{context_, *own_, "'parts'"};
-  for (std::string_view kind : {"gpus", "links", "switches", "cpus", "hosts", "nics"}) {
+  for (std::string_view kind : {"gpus", "links", "switches", "cpus", "hosts", "nics", "networks"}) {
     const auto* group = r.find(kind);
     if (!group) continue;
     if (!group->is_map()) {
@@ -232,6 +249,7 @@ void Parts::check_own() {
       if (kind == "cpus") cpu(name, e.key);
       if (kind == "hosts") host(name, e.key);
       if (kind == "nics") nic(name, e.key);
+      if (kind == "networks") network(name, e.key);
     }
   }
   r.done();

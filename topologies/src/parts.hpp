@@ -1,4 +1,4 @@
-// The kinds of parts that a machine is made of, read from YAML: GPU, link, switch, CPU, host, NIC. A part is looked up
+// The kinds of parts that a machine is made of, read from YAML: GPU, link, switch, CPU, host, NIC, kind of network. A part is looked up
 // in the file's own `parts` first, then in the catalog's parts/. Knows no machine.
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include "linkcast/models/gpu.hpp"
 #include "linkcast/models/link.hpp"
+#include "linkcast/models/network.hpp"
 #include "map_reader.hpp"
 
 namespace linkcast::topologies {
@@ -71,6 +72,7 @@ class Parts {
   const CpuPart* cpu(const std::string& name, const Value& at);
   const HostPart* host(const std::string& name, const Value& at);
   const NicPart* nic(const std::string& name, const Value& at);
+  const models::NetworkModel* network(const std::string& name, const Value& at);
 
   /// Checks the file's own parts that nothing used: a mistake there is a mistake too.
   void check_own();
@@ -92,9 +94,10 @@ class Parts {
   Store<CpuPart> cpus_;
   Store<HostPart> hosts_;
   Store<NicPart> nics_;
+  Store<models::NetworkModel> networks_;
 };
 
-/// Names of the catalog's parts of one kind ("gpus", "links", "switches", "cpus", "hosts", "nics").
+/// Names of the catalog's parts of one kind ("gpus", "links", "switches", "cpus", "hosts", "nics", "networks").
 std::vector<std::string> catalog_part_names(std::string_view kind);
 
 }  // namespace linkcast::topologies

@@ -208,6 +208,26 @@ std::optional<Route> find_route(const Fabric::Data& data, DeviceId from, DeviceI
   return std::nullopt;
 }
 
+std::optional<Route> find_nic_route(const Fabric::Data& data, DeviceId from, DeviceId to, bool staged) {
+  if (!data.device_extra[index(from)].up || !data.device_extra[index(to)].up) return std::nullopt;
+  Route route{staged ? Transport::host_memory : Transport::pcie_p2p, {}, {}};
+  if (!staged) {
+    const auto way = least_latency(data, index(from), index(to));
+    if (way.empty()) return std::nullopt;
+    append(route, data, way, peer_overhead(data, way));
+    return route;
+  }
+  const bool out = data.device(from).kind == DeviceKind::gpu;
+  const auto memory = memory_of(data, index(out ? from : to));
+  if (!memory) return std::nullopt;
+  const auto first = least_latency(data, index(from), *memory);
+  const auto second = least_latency(data, *memory, index(to));
+  if (first.empty() || second.empty()) return std::nullopt;
+  append(route, data, first, 1.0);
+  append(route, data, second, 1.0);
+  return route;
+}
+
 std::optional<Route> find_route_through_gpu(const Fabric::Data& data, DeviceId from, DeviceId to) {
   const auto width = [&](DeviceId a, DeviceId b) {
     int n = 0;

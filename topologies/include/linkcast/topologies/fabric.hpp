@@ -78,6 +78,9 @@ class Fabric {
   std::optional<Route> route(DeviceId from, DeviceId to, Transport t) const;
   /// NVLink by way of the one other GPU that has the most links to both (NCCL's NVB), or nothing.
   std::optional<Route> route_through_gpu(DeviceId from, DeviceId to) const;
+  /// Between a GPU and a NIC (device ids) over PCIe and CPUs, straight or staged through the memory of the GPU's CPU.
+  std::optional<Route> route_to_nic(DeviceId gpu, DeviceId nic, bool staged = false) const;
+  std::optional<Route> route_from_nic(DeviceId nic, DeviceId gpu, bool staged = false) const;
   /// Whether peer-to-peer over PCIe works at all on these GPUs (GeForce: no, unless the file says so).
   bool pcie_p2p() const;
   /// Whether the link and both devices that it joins are up.
