@@ -47,7 +47,7 @@ std::vector<Choice> Communicator::Impl::candidates(const Call& call) const {
         a == static_cast<int>(Algorithm::collnet_direct) || a == static_cast<int>(Algorithm::collnet_chain);
     if (on_collnet && (!collnet || locals > 8)) continue;
     if (on_switch) {
-      const bool adds = topo->cc_min() >= 100 ? type.multimem_sum_blackwell : type.multimem_sum;
+      const bool adds = cc_min >= 100 ? type.multimem_sum_blackwell : type.multimem_sum;
       if (!nvls_usable || (call.op != Op::all_gather && !adds)) continue;
       if (since(27) && call.op != Op::all_reduce && locals > 32) continue;
       if (a == nvls_index && config.nodes > 1 && !collnet) continue;

@@ -1,77 +1,73 @@
-// A communicator: runs the searches in NCCL's order, counts channels as ncclTopoPostset does, and strings rings and
-// trees together over the nodes. Knows nothing of sizes.
+// A communicator: runs the searches in NCCL's order on every kind of node, and takes the least of what was found, as
+// NCCL's ranks do when they exchange their graphs (initTransportsRank of init.cc). Knows nothing of sizes.
 #include "linkcast/models/nccl/communicator.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "nccl/communicator_impl.hpp"
+#include "nccl/node_trees.hpp"
 
 namespace linkcast::models::nccl {
 
-namespace {
-
-PathOptions path_options(const Environment& env, const Version& version) {
-  PathOptions o;
-  const auto level = [&](std::string_view name) {
-    const auto text = env.get(name);
-    return text ? static_cast<int>(path_level(*text).value_or(PathType::sys)) : -1;
-  };
-  o.p2p_level = level("NCCL_P2P_LEVEL");
-  if (env.integer("NCCL_P2P_DISABLE") == 1) o.p2p_level = static_cast<int>(PathType::loc);
-  o.nvb = env.integer("NCCL_NVB_DISABLE").value_or(0) == 0;
-  o.pxn = env.integer("NCCL_PXN_DISABLE").value_or(0) == 0;
-  o.pxn_c2c = env.integer("NCCL_PXN_C2C").value_or(version >= Version{2, 28, 0} ? 1 : 0) != 0;
-  o.gdr_c2c = env.integer("NCCL_NET_GDR_C2C").value_or(1) != 0;
-  o.gdr_level = level("NCCL_NET_GDR_LEVEL");
-  if (const auto read = env.integer("NCCL_NET_GDR_READ")) {
-    o.gdr_read_off = *read == 0;
-    o.gdr_read_forced = *read > 0;
-  }
-  if (const auto policy = env.get("NCCL_NETDEVS_POLICY")) {
-    if (*policy == "ALL" || *policy == "all") o.devices = PathOptions::NetDevices::all;
-    if (policy->starts_with("MAX:") || policy->starts_with("max:")) {
-      o.device_limit = std::max(1, std::atoi(policy->c_str() + 4));
-      o.devices = PathOptions::NetDevices::at_most;
-    }
-  }
-  return o;
-}
-
-// The parent of a node in NCCL's in-order binary tree, and whether it is that parent's second child.
-struct TreePlace {
-  int parent = -1;
-  bool second = false;
-};
-
-TreePlace binary_tree(int nodes, int node) {
-  if (node == 0) return {};
-  int bit = 1;
-  while ((bit & node) == 0) bit <<= 1;
-  int up = (node ^ bit) | (bit << 1);
-  if (up >= nodes) up = node ^ bit;
-  return {up, node > up};
-}
-
-// The second tree mirrors the first (even number of nodes) or shifts it by one (odd), so that leaves and inner
-// nodes change places.
-TreePlace second_tree(int nodes, int node) {
-  if (nodes % 2 == 1) {
-    auto place = binary_tree(nodes, (node - 1 + nodes) % nodes);
-    if (place.parent >= 0) place.parent = (place.parent + 1) % nodes;
-    return place;
-  }
-  auto place = binary_tree(nodes, nodes - 1 - node);
-  if (place.parent >= 0) place.parent = nodes - 1 - place.parent;
-  return place;
-}
-
-}  // namespace
-
-Communicator::Impl::Impl(System s, Config c) : system{std::move(s)}, config{std::move(c)} {
+Communicator::Impl::Impl(std::vector<System> systems, std::vector<std::uint16_t> kind_of_node, Config c)
+    : config{std::move(c)} {
+  if (systems.empty()) throw sim::InputError{"no machine", "NCCL needs at least one"};
+  if (!kind_of_node.empty()) config.nodes = static_cast<int>(std::min<std::size_t>(kind_of_node.size(), 1'000'000'000));
   if (config.nodes < 1 || config.nodes > 100'000) {
     throw sim::InputError{std::to_string(config.nodes) + " nodes", "between 1 and 100000"};
   }
+  std::vector<char> used(systems.size(), 0);
+  if (kind_of_node.empty()) used[0] = 1;
+  for (const auto k : kind_of_node) {
+    if (k >= systems.size()) {
+      throw sim::InputError{"a node of kind " + std::to_string(k),
+                            "there are " + std::to_string(systems.size()) + " kinds, counted from 0"};
+    }
+    used[k] = 1;
+  }
+  kinds.assign(systems.size(), -1);
+  for (std::size_t k = 0; k < systems.size(); ++k) {
+    if (used[k] == 0) continue;
+    check(systems[k]);
+    kinds[k] = static_cast<int>(machines.size());
+    machines.push_back(std::make_unique<Machine>(std::move(systems[k]), config));
+  }
+  if (machines.size() > 1) {
+    machine_of_node.reserve(kind_of_node.size());
+    for (const auto k : kind_of_node) machine_of_node.push_back(static_cast<std::uint16_t>(kinds[k]));
+  }
+  topo = &*machines.front()->topo;
+  locals = topo->gpus();
+  ranks = locals * config.nodes;
+  for (const auto& m : machines) {
+    const auto gpus = m->system.of_type(NodeType::gpu);
+    if (m->gpus() != locals) {
+      throw sim::InputError{"machines of " + std::to_string(locals) + " and of " + std::to_string(m->gpus()) + " GPUs",
+                            "every node of a communicator needs the same number of ranks here"};
+    }
+    for (int g = 0; g < locals; ++g) {
+      for (int p = 0; p < locals; ++p) {
+        if (m->topo->gpu_path(g, p).type != PathType::dis) continue;
+        throw sim::InputError{
+            "no path from " + m->system.nodes()[gpus[g]].name + " to " + m->system.nodes()[gpus[p]].name,
+            "connect their CPUs or their NVLinks"};
+      }
+    }
+    if (env("NCCL_SHM_DISABLE", 0) == 1 && !m->topo->p2p_allowed(0, locals - 1)) {
+      throw sim::InputError{"NCCL_SHM_DISABLE=1 where GPUs cannot reach each other by P2P",
+                            "NCCL would use the network inside the node, which is not modelled"};
+    }
+    search(*m);
+    m->list_ranks();
+  }
+  agree();
+  count_channels();
+  count_p2p();
+  fill_model();
+  tune_nvls();
+}
+
+void Communicator::Impl::check(const System& system) const {
   const auto gpus = system.of_type(NodeType::gpu);
   if (gpus.empty()) throw sim::InputError{"the system has no GPU", "NCCL needs at least one"};
   if (gpus.size() > 576) {
@@ -84,43 +80,97 @@ Communicator::Impl::Impl(System s, Config c) : system{std::move(s)}, config{std:
     throw sim::InputError{"several nodes, but the system has no network port",
                           "add NICs to the topology or take one node"};
   }
-  locals = static_cast<int>(gpus.size());
-  ranks = locals * config.nodes;
-  topo.emplace(system, config.version, path_options(config.env, config.version));
-  for (int g = 0; g < locals; ++g) {
-    for (int p = 0; p < locals; ++p) {
-      if (topo->gpu_path(g, p).type == PathType::dis) {
-        throw sim::InputError{"no path from " + system.nodes()[gpus[g]].name + " to " + system.nodes()[gpus[p]].name,
-                              "connect their CPUs or their NVLinks"};
-      }
+}
+
+void Communicator::Impl::search(Machine& m) const {
+  SearchOptions options;
+  options.inter = config.nodes > 1;
+  options.cross_nic = static_cast<int>(env("NCCL_CROSS_NIC", 2));
+  options.scatter_nets = env("NCCL_MNNVL_SCATTER_NETS_ENABLE", 1) != 0;
+  options.max_channels = max_channels();
+  options.prune = !config.exhaustive;
+  Search run{*m.topo, options};
+
+  m.ring = run.find(Pattern::ring, 1, max_channels() / 2);
+  m.tree = run.find(Pattern::balanced_tree, m.ring.channels, m.ring.channels);
+  const bool collnet_port =
+      std::any_of(m.system.nodes().begin(), m.system.nodes().end(), [](const Node& n) { return n.collnet; });
+  if (wants_collnet() && collnet_port) {
+    m.collnet_chain = run.find(Pattern::tree, m.ring.channels, m.ring.channels, true);
+    m.collnet_direct = run.find(Pattern::collnet_direct, 1, max_channels(), true);
+  }
+  if (config.multicast && since(17) && env("NCCL_NVLS_ENABLE", 2) != 0) {
+    m.nvls = run.find(Pattern::nvls, 1, max_channels());
+  }
+}
+
+bool Communicator::Impl::wants_collnet() const {
+  return env("NCCL_COLLNET_ENABLE", 0) == 1 && config.nodes >= env("NCCL_COLLNET_NODE_THRESHOLD", 2);
+}
+
+void Communicator::Impl::agree() {
+  const auto least = [&](Found Machine::*which) {
+    Found common = machines.front().get()->*which;
+    for (const auto& m : machines) {
+      const Found& f = m.get()->*which;
+      common.channels = std::min(common.channels, f.channels);
+      common.same_channels = common.same_channels && f.same_channels;
+      common.bw_intra = std::min(common.bw_intra, f.bw_intra);
+      common.bw_inter = std::min(common.bw_inter, f.bw_inter);
+      common.type_intra = std::max(common.type_intra, f.type_intra);
+      common.type_inter = std::max(common.type_inter, f.type_inter);
+      common.cross_nic = std::max(common.cross_nic, f.cross_nic);
+      common.pattern = std::max(common.pattern, f.pattern);  // of trees: the simplest shape
+      common.latency_inter = std::max(common.latency_inter, f.latency_inter);
     }
-  }
-  if (env("NCCL_SHM_DISABLE", 0) == 1 && !topo->p2p_allowed(0, locals - 1)) {
-    throw sim::InputError{"NCCL_SHM_DISABLE=1 where GPUs cannot reach each other by P2P",
-                          "NCCL would use the network inside the node, which is not modelled"};
-  }
-  std::vector<int> order(gpus.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return system.nodes()[gpus[a]].rank < system.nodes()[gpus[b]].rank; });
-  local_rank.resize(order.size());
-  for (std::size_t r = 0; r < order.size(); ++r) local_rank[order[r]] = static_cast<int>(r);
+    return common;
+  };
+  ring = least(&Machine::ring);
+  tree = least(&Machine::tree);
+  collnet_chain = least(&Machine::collnet_chain);
+  collnet_direct = least(&Machine::collnet_direct);
+  nvls = least(&Machine::nvls);
+  graphs["RING"] = publish(ring);
+  graphs["TREE"] = publish(tree);
+  if (collnet_chain.channels > 0) graphs["COLLNET_CHAIN"] = publish(collnet_chain);
+  if (collnet_direct.channels > 0) graphs["COLLNET_DIRECT"] = publish(collnet_direct);
+  if (nvls.channels > 0) graphs["NVLS"] = publish(nvls);
+  collnet = collnet_chain.channels > 0;
+  const int enough = since(28) || !since(18) ? 2 : 3;  // GPUs in the domain
+  nvls_usable = nvls.channels > 0 && locals >= enough && !(config.nodes > 1 && since(20) && !since(21));
+  ring.channels = tree.channels = std::min(ring.channels, tree.channels);
+  agreed_heads = machines.front()->heads.size();
+  for (const auto& m : machines) agreed_heads = std::min(agreed_heads, m->heads.size());
 
-  search();
-  count_channels();
-  count_p2p();
+  cc_min = topo->cc_min();
+  cc_max = topo->cc_max();
+  x86 = topo->x86();
+  amd = topo->amd();
+  intel = topo->intel();
+  power = topo->power();
+  for (const auto& m : machines) {
+    cc_min = std::min(cc_min, m->topo->cc_min());
+    cc_max = std::max(cc_max, m->topo->cc_max());
+    mixed_vendor = mixed_vendor || m->topo->amd() != topo->amd() || m->topo->intel() != topo->intel();
+    x86 = x86 && m->topo->x86();
+    power = power && m->topo->power();
+  }
+  if (mixed_vendor) amd = intel = false;
+}
 
+void Communicator::Impl::fill_model() {
   TuneInput in;
   in.version = config.version;
   in.nodes = config.nodes;
   in.ranks = ranks;
-  in.cc_min = topo->cc_min();
-  in.cc_max = topo->cc_max();
-  in.x86 = topo->x86();
-  in.amd = topo->amd();
-  in.intel = topo->intel();
-  in.power = topo->power();
-  in.has_switch = topo->has_switch();
+  in.cc_min = cc_min;
+  in.cc_max = cc_max;
+  in.x86 = x86;
+  in.amd = amd;
+  in.intel = intel;
+  in.power = power;
+  in.mixed_vendor = mixed_vendor;
+  in.has_switch = std::all_of(machines.begin(), machines.end(), [](const auto& m) { return m->topo->has_switch(); });
   in.nvls = nvls_usable;
   in.collnet = collnet;
   in.comm_channels = counts.comm;
@@ -130,49 +180,10 @@ Communicator::Impl::Impl(System s, Config c) : system{std::move(s)}, config{std:
   in.collnet_chain = &collnet_chain;
   in.collnet_direct = &collnet_direct;
   model.emplace(in, config.env);
-  tune_nvls();
-}
-
-void Communicator::Impl::search() {
-  SearchOptions options;
-  options.inter = config.nodes > 1;
-  options.cross_nic = static_cast<int>(env("NCCL_CROSS_NIC", 2));
-  options.scatter_nets = env("NCCL_MNNVL_SCATTER_NETS_ENABLE", 1) != 0;
-  options.max_channels = max_channels();
-  options.prune = !config.exhaustive;
-  Search search{*topo, options};
-  max_bw = search.max_bw();
-  total_bw = search.total_bw();
-
-  ring = search.find(Pattern::ring, 1, max_channels() / 2);
-  tree = search.find(Pattern::balanced_tree, ring.channels, ring.channels);
-  graphs["RING"] = publish(ring);
-  graphs["TREE"] = publish(tree);
-
-  collnet = env("NCCL_COLLNET_ENABLE", 0) == 1 && config.nodes >= env("NCCL_COLLNET_NODE_THRESHOLD", 2) &&
-            std::any_of(system.nodes().begin(), system.nodes().end(), [](const Node& n) { return n.collnet; });
-  collnet_chain.channels = collnet_direct.channels = 0;
-  if (collnet) {
-    collnet_chain = search.find(Pattern::tree, ring.channels, ring.channels, true);
-    collnet_direct = search.find(Pattern::collnet_direct, 1, max_channels(), true);
-    if (collnet_chain.channels > 0) graphs["COLLNET_CHAIN"] = publish(collnet_chain);
-    if (collnet_direct.channels > 0) graphs["COLLNET_DIRECT"] = publish(collnet_direct);
-    collnet = collnet_chain.channels > 0;
-  }
-
-  const bool wanted = config.multicast && since(17) && env("NCCL_NVLS_ENABLE", 2) != 0;
-  if (wanted)
-    nvls = search.find(Pattern::nvls, 1, max_channels());
-  else
-    nvls.channels = 0;
-  if (nvls.channels > 0) graphs["NVLS"] = publish(nvls);
-  const int least = since(28) || !since(18) ? 2 : 3;  // GPUs in the domain
-  nvls_usable = nvls.channels > 0 && locals >= least && !(config.nodes > 1 && since(20) && !since(21));
-  const int channels = std::min(ring.channels, tree.channels);
-  ring.channels = tree.channels = channels;
 }
 
 Graph Communicator::Impl::publish(const Found& f) const {
+  const Machine& m = *machines.front();
   Graph g;
   g.pattern = static_cast<int>(f.pattern);
   g.cross_nic = f.cross_nic;
@@ -185,9 +196,9 @@ Graph Communicator::Impl::publish(const Found& f) const {
   for (int c = 0; c < f.channels; ++c) {
     const int count = f.pattern == Pattern::nvls ? 1 : locals;
     std::vector<int> order;
-    for (int i = 0; i < count; ++i) order.push_back(local_rank[f.gpu(c, i, locals)]);
+    for (int i = 0; i < count; ++i) order.push_back(m.local_rank[f.gpu(c, i, locals)]);
     g.intra.push_back(std::move(order));
-    const auto net = [&](int slot) { return slot < 0 ? -1 : topo->node(NodeType::net, slot).facts->dev; };
+    const auto net = [&](int at) { return at < 0 ? -1 : m.topo->node(NodeType::net, at).facts->dev; };
     if (config.nodes > 1)
       g.inter.emplace_back(net(f.nets[c][0]), net(f.nets[c][1]));
     else
@@ -196,131 +207,25 @@ Graph Communicator::Impl::publish(const Found& f) const {
   return g;
 }
 
-void Communicator::Impl::count_channels() {
-  counts.search = ring.channels;
-  const int most = max_channels();
-  int n = std::min(most, ring.channels * 2);  // the second half carries the second tree
-  if (collnet && collnet_chain.bw_intra > collnet_chain.bw_inter && locals > 1) n = std::min(most, n + n / 2);
-  // Four compute channels per search channel where few GPUs share a node.
-  const bool new_enough = since(25) ? topo->cc_min() >= 90 : topo->cc_min() == 90;
-  const bool few = since(20) ? n < 16 : 2 * n <= most;
-  if (since(18) && new_enough && config.nodes > 1 && ring.bw_intra > 45.0F && few) n *= 2;
-
-  auto limit = env("NCCL_MAX_NCHANNELS", env("NCCL_MAX_NRINGS", most));
-  limit = std::clamp<long long>(limit, 1, most);
-  limit = std::min(limit, std::clamp<long long>(env("NCCL_MAX_CTAS", most), 1, most));
-  auto least = env("NCCL_MIN_NCHANNELS", env("NCCL_MIN_NRINGS", 0));
-  least = std::max(std::clamp<long long>(least, 0, most), std::clamp<long long>(env("NCCL_MIN_CTAS", 1), 1, most));
-  n = static_cast<int>(std::min<long long>(n, limit));
-  n = static_cast<int>(std::max<long long>(n, least));
-  counts.comm = std::max(1, n);
-  // From 2.22 to 2.27 there were never fewer channels than NVLS uses.
-  if (nvls_usable && since(22) && !since(28)) {
-    const bool blackwell = since(25) && topo->cc_min() >= 100;
-    const int nvls_channels = !blackwell ? 16 : config.nodes == 1 && since(27) ? 24 : 32;
-    counts.comm =
-        std::max(counts.comm, static_cast<int>(std::min<long long>(env("NCCL_NVLS_NCHANNELS", nvls_channels), most)));
-  }
+namespace {
+std::vector<System> only(System system) {
+  std::vector<System> one;
+  one.push_back(std::move(system));
+  return one;
 }
-
-float Communicator::Impl::min_net_bw() const {
-  float least = 0;
-  for (int g = 0; g < locals; ++g) {
-    const int first = topo->local_net(g, 0);
-    for (int c = 0; c < max_channels() && first >= 0; ++c) {
-      const int n = topo->local_net(g, c);
-      if (c > 0 && n == first) break;
-      const float bw = topo->net_path(g, n).bw;
-      least = least == 0 ? bw : std::min(least, bw);
-    }
-  }
-  return least;
-}
-
-void Communicator::Impl::tune_nvls() {
-  const bool blackwell = topo->cc_min() >= 100 && since(25);
-  const int nodes = config.nodes;
-  int channels = 16, chunk = 0, tree_chunk = 0;
-  if (blackwell) channels = nodes == 1 && since(27) ? 24 : 32;
-  if (blackwell && nodes > 1 && since(30)) {
-    // NCCL transport/nvls.cc: measured settings by NIC, GPUs per node and path.
-    const float nic = min_net_bw();
-    const bool near = nvls.type_inter <= PathType::pxb;
-    chunk = 128 << 10;
-    if (nodes == 2 && nic >= 48) {
-      channels = 32;
-      tree_chunk = 128 << 10;
-      if (locals <= 4)
-        chunk = tree_chunk = 256 << 10;
-      else if (locals >= 16 || (locals <= 8 && near && nic < 96))
-        tree_chunk = 64 << 10;
-    } else if (nic >= 96) {
-      channels = locals <= 8 ? 24 : 32;
-      if (locals <= 8)
-        chunk = tree_chunk = 256 << 10;
-      else
-        tree_chunk = locals < 32 ? 128 << 10 : 64 << 10;
-    } else if (nic >= 48) {
-      channels = 24;
-      tree_chunk = near ? 64 << 10 : 128 << 10;
-    }
-  }
-  if (config.env.get("NCCL_NVLS_NCHANNELS")) channels = static_cast<int>(env("NCCL_NVLS_NCHANNELS", channels));
-  if (config.env.get("NCCL_NVLS_CHUNKSIZE") || chunk == 0) {
-    chunk = static_cast<int>(std::min<long long>(env("NCCL_NVLS_CHUNKSIZE", 128 << 10), 1 << 30));
-  }
-  if (tree_chunk == 0) tree_chunk = nodes >= 4 && since(21) ? 64 << 10 : since(21) ? chunk : 512 << 10;
-  if (const auto wish = env("NCCL_NVLSTREE_MAX_CHUNKSIZE", -2); wish > 0) tree_chunk = static_cast<int>(wish);
-  const auto most = static_cast<long long>(max_channels());
-  channels =
-      static_cast<int>(std::clamp<long long>(channels, 1, std::clamp<long long>(env("NCCL_MAX_CTAS", most), 1, most)));
-  channels = std::max(channels, static_cast<int>(std::clamp<long long>(env("NCCL_MIN_CTAS", 1), 1, most)));
-  counts.nvls = nvls_usable ? channels : 0;
-  nvls_chunk = chunk;
-  nvls_tree_chunk = tree_chunk;
-}
-
-int Communicator::Impl::ring_channel(int channel) const { return channel % ring.channels; }
-
-std::vector<int> Communicator::Impl::rotated_ring(int channel) const {
-  // With crossing NICs, odd nodes swap the two rings of a pair, so that traffic stays on its rail.
-  const int c = ring_channel(channel);
-  const bool alternate = ring.cross_nic == 2 && ring.channels % 2 == 0;
-  std::vector<int> order;
-  order.reserve(static_cast<std::size_t>(ranks));
-  for (int node = 0; node < config.nodes; ++node) {
-    const int from = alternate && node % 2 == 1 ? c ^ 1 : c;
-    for (int i = 0; i < locals; ++i) order.push_back(node * locals + local_rank[ring.gpu(from, i, locals)]);
-  }
-  return order;
-}
-
-std::vector<int> Communicator::Impl::tree_parents(int channel) const {
-  const int k = tree.channels;
-  const int c = channel % k;
-  const bool second = (channel / k) % 2 == 1;
-  const auto at = [&](int node, int position) {
-    return node * locals + local_rank[tree.gpu(c, std::min(position, locals - 1), locals)];
-  };
-  // Where the two children of a node's tree enter the chain.
-  const int child[2] = {tree.pattern == Pattern::tree ? 0 : 1, tree.pattern == Pattern::split_tree ? 1 : 0};
-  std::vector<int> parent(static_cast<std::size_t>(ranks), -1);
-  for (int node = 0; node < config.nodes; ++node) {
-    for (int i = 1; i < locals; ++i) parent[at(node, i)] = at(node, i - 1);
-    const auto place = second ? second_tree(config.nodes, node) : binary_tree(config.nodes, node);
-    if (place.parent >= 0) parent[at(node, 0)] = at(place.parent, child[place.second ? 1 : 0]);
-  }
-  return parent;
-}
+}  // namespace
 
 Communicator::Communicator(System system, Config config)
-    : impl_{std::make_unique<Impl>(std::move(system), std::move(config))} {}
+    : impl_{std::make_unique<Impl>(only(std::move(system)), std::vector<std::uint16_t>{}, std::move(config))} {}
+Communicator::Communicator(std::vector<System> kinds, std::vector<std::uint16_t> kind_of_node, Config config)
+    : impl_{std::make_unique<Impl>(std::move(kinds), std::move(kind_of_node), std::move(config))} {}
 Communicator::~Communicator() = default;
 Communicator::Communicator(Communicator&&) noexcept = default;
 
 int Communicator::ranks() const { return impl_->ranks; }
 int Communicator::nodes() const { return impl_->config.nodes; }
-const System& Communicator::system() const { return impl_->system; }
+const System& Communicator::system() const { return impl_->machines.front()->system; }
+const System& Communicator::system_of(int node) const { return impl_->machine(node).system; }
 const Config& Communicator::config() const { return impl_->config; }
 const std::map<std::string, Graph>& Communicator::graphs() const { return impl_->graphs; }
 ChannelCounts Communicator::channels() const { return impl_->counts; }
@@ -346,24 +251,69 @@ Choice Communicator::choose(const Call& call) const { return impl_->candidates(c
 Plan Communicator::plan(const Call& call) const { return impl_->plan(call); }
 P2pPlan Communicator::p2p_plan(const Call&, sim::Bytes message) const { return impl_->p2p_plan(message); }
 
+namespace {
+void check_channel(int channel, int channels, const char* what) {
+  if (channel < 0 || channel >= channels) throw sim::InternalError{std::string{"no "} + what + " on that channel"};
+}
+}  // namespace
+
 std::vector<int> Communicator::ring(int channel) const {
-  if (channel < 0 || channel >= impl_->counts.comm) throw sim::InternalError{"no ring on that channel"};
-  return impl_->rotated_ring(channel);
+  check_channel(channel, impl_->counts.comm, "ring");
+  return impl_->whole_ring(channel);
 }
 std::vector<int> Communicator::tree_parents(int channel) const {
-  if (channel < 0 || channel >= impl_->counts.comm) throw sim::InternalError{"no tree on that channel"};
+  check_channel(channel, impl_->counts.comm, "tree");
   return impl_->tree_parents(channel);
 }
 
 std::vector<int> Communicator::nvls_heads() const {
-  std::vector<int> heads;
-  for (int c = 0; c < impl_->nvls.channels && impl_->nvls_usable; ++c) {
-    const int head = impl_->local_rank[impl_->nvls.gpu(c, 0, impl_->locals)];
-    if (std::find(heads.begin(), heads.end(), head) == heads.end()) heads.push_back(head);
-  }
-  return heads;
+  const auto heads = nvls_heads_in_node(0);
+  return {heads.begin(), heads.end()};
 }
 
-std::vector<std::vector<std::pair<int, int>>> Communicator::p2p_schedule() const { return impl_->p2p_schedule(); }
+std::vector<std::vector<std::pair<int, int>>> Communicator::p2p_schedule() const {
+  std::vector<std::vector<std::pair<int, int>>> rounds(static_cast<std::size_t>(ranks()));
+  for (int i = 0; i < ranks(); ++i) {
+    const auto round = p2p_round(i);
+    for (int r = 0; r < ranks(); ++r) rounds[i].emplace_back(round.send_to(r), round.receive_from(r));
+  }
+  return rounds;
+}
+
+std::span<const int> Communicator::ring_in_node(int channel, int node) const {
+  return impl_->ring_in_node(channel, node);
+}
+std::span<const int> Communicator::tree_in_node(int channel, int node) const {
+  return impl_->tree_in_node(channel, node);
+}
+int Communicator::tree_child_rank(int channel, int node, int child) const {
+  return impl_->tree_child_rank(channel, node, child);
+}
+int Communicator::tree_index(int channel) const { return impl_->tree_index(channel); }
+TreePlace Communicator::tree_place(int tree, int node) const { return double_tree(impl_->config.nodes, node, tree); }
+std::vector<int> Communicator::node_tree_parents(int tree) const {
+  std::vector<int> parents;
+  parents.reserve(static_cast<std::size_t>(nodes()));
+  for (int node = 0; node < nodes(); ++node) parents.push_back(tree_place(tree, node).parent);
+  return parents;
+}
+std::span<const int> Communicator::nvls_heads_in_node(int node) const {
+  if (!impl_->nvls_usable) return {};
+  return std::span<const int>{impl_->machine(node).heads}.first(impl_->agreed_heads);
+}
+
+NetEdge Communicator::ring_net(int channel, int node) const { return impl_->ring_net(channel, node); }
+NetEdge Communicator::tree_up_net(int channel, int node) const { return impl_->tree_net(channel, node, true); }
+NetEdge Communicator::tree_down_net(int channel, int node) const { return impl_->tree_net(channel, node, false); }
+NetEdge Communicator::nvls_tree_up_net(int channel, int head, int node) const {
+  return impl_->nvls_tree_net(channel, head, node, true);
+}
+NetEdge Communicator::nvls_tree_down_net(int channel, int head, int node) const {
+  return impl_->nvls_tree_net(channel, head, node, false);
+}
+NetEdge Communicator::p2p_net(int from, int to, int channel) const { return impl_->p2p_net(from, to, channel); }
+int Communicator::p2p_rounds() const { return impl_->ranks; }
+P2pRound Communicator::p2p_round(int round) const { return impl_->p2p_round(round); }
+int Communicator::p2p_channel(int round, int part) const { return impl_->p2p_channel(round, part); }
 
 }  // namespace linkcast::models::nccl

@@ -1,9 +1,7 @@
-// Send and receive: how many channels serve a pair, how a message is cut, and the order of the rounds. Source:
-// ncclTopoComputeP2pChannels, addP2pToPlan and ncclP2pSchedule (NCCL graph/paths.cc, enqueue.cc, init.cc). Knows no
-// algorithm.
+// Send and receive: how many channels serve a pair and how a message is cut. Source: ncclTopoComputeP2pChannels and
+// addP2pToPlan (NCCL graph/paths.cc, enqueue.cc). Knows no algorithm and no order of peers.
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "nccl/communicator_impl.hpp"
 
@@ -21,28 +19,28 @@ std::int64_t as_small_float(std::int64_t v) {
 }
 }  // namespace
 
-int Communicator::Impl::p2p_channels_between(int gpu, int peer) const {
-  const Path& path = topo->gpu_path(peer, gpu);
+int Communicator::Impl::p2p_channels_between(const Topo& on, int gpu, int peer) const {
+  const Path& path = on.gpu_path(peer, gpu);
   const bool nvlink = path.type == PathType::nvl || (since(30) && path.type == PathType::nvb);
   if (!nvlink) return 2;
-  const auto one = static_cast<float>(nvlink_GBps(topo->node(NodeType::gpu, gpu).facts->cc, config.version));
+  const auto one = static_cast<float>(nvlink_GBps(on.node(NodeType::gpu, gpu).facts->cc, config.version));
   return 2 * std::max(1, static_cast<int>(path.bw / one));
 }
 
-int Communicator::Impl::p2p_channels_to_network(int gpu) const {
+int Communicator::Impl::p2p_channels_to_network(const Topo& on, int gpu) const {
   if (const auto wish = env("NCCL_NCHANNELS_PER_NET_PEER", -1); wish > 0) {
     return static_cast<int>(std::min<long long>(wish, 64));
   }
   if (!since(19)) return 2;
   // As many NICs as the GPU's own link can feed.
-  const int cpu = topo->local_cpu(gpu);
-  const float gpu_bw = cpu >= 0 ? topo->path(NodeType::gpu, gpu, NodeType::cpu, cpu).bw : 0;
+  const int cpu = on.local_cpu(gpu);
+  const float gpu_bw = cpu >= 0 ? on.path(NodeType::gpu, gpu, NodeType::cpu, cpu).bw : 0;
   int nics = 0;
   float bw = 0;
   for (int c = 0; c < max_channels(); ++c) {
-    const int n = topo->local_net(gpu, c);
-    if (n < 0 || (c > 0 && n == topo->local_net(gpu, 0))) break;
-    bw += topo->net_path(gpu, n).bw;
+    const int n = on.local_net(gpu, c);
+    if (n < 0 || (c > 0 && n == on.local_net(gpu, 0))) break;
+    bw += on.net_path(gpu, n).bw;
     ++nics;
     if (bw >= gpu_bw) break;
   }
@@ -62,11 +60,13 @@ void Communicator::Impl::count_p2p() {
   total = std::max(total, static_cast<int>(std::clamp<long long>(env("NCCL_MIN_P2P_NCHANNELS", 1), 1, most)));
   counts.p2p = total;
   int per_peer = since(29) ? most : total;
-  for (int g = 0; g < locals; ++g) {
-    for (int p = 0; p < locals; ++p) {
-      if (p != g) per_peer = std::min(per_peer, p2p_channels_between(g, p));
+  for (const auto& m : machines) {
+    for (int g = 0; g < locals; ++g) {
+      for (int p = 0; p < locals; ++p) {
+        if (p != g) per_peer = std::min(per_peer, p2p_channels_between(*m->topo, g, p));
+      }
+      if (config.nodes > 1) per_peer = std::min(per_peer, p2p_channels_to_network(*m->topo, g));
     }
-    if (config.nodes > 1) per_peer = std::min(per_peer, p2p_channels_to_network(g));
   }
   counts.p2p_per_peer_raw = per_peer;
   per_peer = pow2_up(per_peer);
@@ -84,7 +84,7 @@ void Communicator::Impl::count_p2p() {
 std::int64_t Communicator::Impl::p2p_chunk() const {
   std::int64_t chunk = 0;
   if (config.nodes > 1) {
-    const bool grace_blackwell = since(29) && !topo->x86() && !topo->power() && topo->cc_min() >= 100;
+    const bool grace_blackwell = since(29) && !x86 && !power && cc_min >= 100;
     chunk = env("NCCL_P2P_NET_CHUNKSIZE", 128 << 10) * (grace_blackwell ? 2 : 1);
   } else if (topo->all_nvlink()) {
     chunk = env("NCCL_P2P_NVL_CHUNKSIZE", 512 << 10);
@@ -131,37 +131,6 @@ P2pPlan Communicator::Impl::p2p_plan(sim::Bytes message) const {
   plan.chunk = sim::Bytes{since(22) ? as_small_float(chunk) : chunk};
   plan.concurrent = 8;
   return plan;
-}
-
-std::vector<std::vector<std::pair<int, int>>> Communicator::Impl::p2p_schedule() const {
-  int group = locals;
-  if (config.nodes > 1 && since(29)) {
-    group = static_cast<int>(std::clamp<long long>(env("NCCL_P2P_SCHEDULE_GROUP_SIZE", 8), 1, ranks));
-    if (locals % group != 0 || locals < group) group = std::gcd(group, locals);
-  }
-  const int groups = ranks / group;
-  const int ring_of_groups = pow2_up(groups);
-  std::vector<std::vector<std::pair<int, int>>> rounds;
-  // Distances between groups follow the triangular numbers modulo a power of two: each once, and scattered.
-  int delta = 0;
-  for (int step = 0; step < ring_of_groups;) {
-    if (delta < groups) {
-      for (int d = 0; d < group; ++d) {
-        std::vector<std::pair<int, int>> round;
-        round.reserve(static_cast<std::size_t>(ranks));
-        for (int r = 0; r < ranks; ++r) {
-          const int mine = r / group, local = r % group;
-          const int to = (mine + delta) % groups * group + (local + d) % group;
-          const int from = (mine - delta + groups) % groups * group + (local - d + group) % group;
-          round.emplace_back(to, from);
-        }
-        rounds.push_back(std::move(round));
-      }
-    }
-    ++step;
-    delta = (delta + step) & (ring_of_groups - 1);
-  }
-  return rounds;
 }
 
 }  // namespace linkcast::models::nccl

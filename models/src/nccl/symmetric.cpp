@@ -39,7 +39,7 @@ std::optional<Choice> Communicator::Impl::symmetric(const Call& call, SymmetricB
   if (call.op != Op::all_gather && !type.symmetric) return {};
   const int n = ranks;
   const double b = static_cast<double>(call.bytes.count()) / (call.op == Op::all_reduce ? 1 : n);
-  const bool blackwell = topo->cc_min() >= 100;
+  const bool blackwell = cc_min >= 100;
   const auto forced = config.env.get("NCCL_SYM_KERNEL");
   const auto wish = std::min<long long>(64, env("NCCL_SYM_CTAS", 0));
   const int most = static_cast<int>(std::clamp<long long>(env("NCCL_MAX_CTAS", 64), 1, 64));
@@ -106,8 +106,8 @@ std::optional<Choice> Communicator::Impl::copy_engine(const Call& call) const {
   const bool zero = policy.find("ZERO") != std::string::npos || policy == "2" || policy == "3";
   // The threshold counts elements of one rank's contribution, not bytes.
   const auto elements = call.bytes.count() / datatype(call.dtype).bytes / ranks;
-  const bool by_itself = since(29) && call.op == Op::all_gather && topo->cc_min() >= 100 &&
-                         elements > env("NCCL_SYM_CE_THRESHOLD", 8 << 20);
+  const bool by_itself =
+      since(29) && call.op == Op::all_gather && cc_min >= 100 && elements > env("NCCL_SYM_CE_THRESHOLD", 8 << 20);
   if (!zero && !by_itself) return {};
   Choice choice;
   choice.algorithm = Algorithm::copy_engine;

@@ -108,7 +108,7 @@ float TuneModel::bus_bandwidth(int c, int a, int p) const {
   if (!since(25)) gen = std::min(gen, 2);
   if (!since(16)) gen = in_.cc_min == 80 && in_.cc_max == 80 ? 1 : 0;
   // LL: inside a node the GPU decides, across nodes the CPU.
-  const int ll_row = in_.nodes == 1 ? gen : in_.amd ? 1 : 0;
+  const int ll_row = in_.nodes == 1 ? gen : in_.amd || in_.mixed_vendor ? 1 : 0;
   const double ll_max = tables_.ll_max[ll_row][scale];
   const auto ppn = static_cast<float>(in_.ranks) / static_cast<float>(in_.nodes);
   const auto channels = static_cast<float>(g.channels);

@@ -17,6 +17,7 @@ struct TuneInput {
   int nodes = 1, ranks = 1;
   int cc_min = 0, cc_max = 0;
   bool x86 = true, amd = false, intel = false, arm = false, power = false;
+  bool mixed_vendor = false;  // CPUs of several makers: they count as AMD where LL is limited
   bool has_switch = false;
   bool nvls = false;  // supported on this machine
   bool collnet = false;

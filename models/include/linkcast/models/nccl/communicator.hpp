@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,16 +89,50 @@ struct P2pPlan {
   int concurrent = 8;  // sends plus receives in one block at a time
 };
 
+/// Where an edge between two nodes leaves one and enters the other. Network ports are counted 0, 1, … in the order of
+/// the NET nodes of that node's System; ranks are those of the communicator.
+struct NetEdge {
+  int from = -1, to = -1;  // ranks
+  int send_net = -1, recv_net = -1;
+  int send_proxy = -1;  // PXN: local rank through whose NIC path the data goes over NVLink; -1: straight
+  bool send_gdr = false, recv_gdr = false;  // GPUDirect RDMA by NCCL's rule; else staged through host memory
+  PathType send_path = PathType::dis, recv_path = PathType::dis;  // between the GPU and the NIC of its side
+};
+
+/// A node's place in one of the two binary trees over the nodes.
+struct TreePlace {
+  int parent = -1;          // node; -1: the root
+  bool second = false;      // it is its parent's second child
+  int child[2] = {-1, -1};  // nodes
+};
+
+/// One round of NCCL's send/recv schedule: rank r sends to send_to(r) and receives from receive_from(r).
+struct P2pRound {
+  int group = 1, groups = 1;  // ranks per group, number of groups
+  int group_delta = 0, local_delta = 0;
+  int send_to(int rank) const {
+    return (rank / group + group_delta) % groups * group + (rank % group + local_delta) % group;
+  }
+  int receive_from(int rank) const {
+    return (rank / group - group_delta + groups) % groups * group + (rank % group - local_delta + group) % group;
+  }
+};
+
 class Communicator {
  public:
   /// Runs the topology search. Throws sim::InputError for contradictory environment.
   Communicator(System system, Config config);
+  /// Unlike machines in one communicator: node i is kinds[kind_of_node[i]] (Config::nodes is their number). Each node
+  /// keeps the lines of its own search; counts and bandwidths are the least of all, path types the worst. Every kind
+  /// needs the same number of GPUs.
+  Communicator(std::vector<System> kinds, std::vector<std::uint16_t> kind_of_node, Config config);
   ~Communicator();
   Communicator(Communicator&&) noexcept;
 
   int ranks() const;
   int nodes() const;
-  const System& system() const;
+  const System& system() const;  // of node 0's kind, or the first kind that has nodes
+  const System& system_of(int node) const;
   const Config& config() const;
   /// "RING", "TREE", "NVLS", "COLLNET_CHAIN", "COLLNET_DIRECT": those that were found.
   const std::map<std::string, Graph>& graphs() const;
@@ -115,8 +150,44 @@ class Communicator {
   /// Tree of a channel: parent per rank (-1: the root).
   std::vector<int> tree_parents(int channel) const;
   std::vector<int> nvls_heads() const;
-  /// The rounds of NCCL's send/recv schedule: for each round and rank {send to, receive from}.
+  /// The rounds of NCCL's send/recv schedule: for each round and rank {send to, receive from}. O(ranks^2): small
+  /// communicators only; p2p_round gives one round at any scale.
   std::vector<std::vector<std::pair<int, int>>> p2p_schedule() const;
+
+  // ---- Structure, cheap at any scale: nothing below makes a list over ranks unless it says so ------------------
+
+  /// Local ranks of a node in the order of a channel's ring. The ring enters at the first, leaves at the last and goes
+  /// on to the next node. Depends on a node only by its parity and kind.
+  std::span<const int> ring_in_node(int channel, int node) const;
+  /// Local ranks of a node from the head of a tree's chain down.
+  std::span<const int> tree_in_node(int channel, int node) const;
+  /// Local rank of a node to which the head of its first (0) or second (1) child node attaches.
+  int tree_child_rank(int channel, int node, int child) const;
+  /// Which of the two trees over the nodes a channel uses: of Tree the first half of the search's channels tree 0, of
+  /// NVLSTree the even ones.
+  int tree_index(int channel) const;
+  int nvls_tree_index(int channel) const { return channel & 1; }
+  /// O(log nodes).
+  TreePlace tree_place(int tree, int node) const;
+  /// Parent node of every node in tree 0 or 1 (-1: the root). O(nodes).
+  std::vector<int> node_tree_parents(int tree) const;
+  /// Local ranks of a node's NVLS heads; head h owns slice h of every channel and talks to head h of other nodes.
+  std::span<const int> nvls_heads_in_node(int node) const;
+
+  /// From `node` to the next node in the ring of a channel.
+  NetEdge ring_net(int channel, int node) const;
+  /// Between a node and its parent: up carries what is reduced, down the result. The root has none (InternalError).
+  NetEdge tree_up_net(int channel, int node) const;
+  NetEdge tree_down_net(int channel, int node) const;
+  NetEdge nvls_tree_up_net(int channel, int head, int node) const;
+  NetEdge nvls_tree_down_net(int channel, int head, int node) const;
+  /// Of one message between ranks of different nodes, on one channel of send/recv.
+  NetEdge p2p_net(int from, int to, int channel) const;
+
+  int p2p_rounds() const;  // = ranks; round 0 is the rank itself
+  P2pRound p2p_round(int round) const;
+  /// The channel that carries one part of a message of a round.
+  int p2p_channel(int round, int part) const;
 
  private:
   struct Impl;
