@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "network_data.hpp"
+#include "network_ways.hpp"
 
 namespace linkcast::topologies {
 
@@ -86,6 +87,29 @@ void Network::Data::index_cables() {
   for (std::size_t c = 0; c < cables.size(); ++c) {
     arcs[next[cables[c].a]++] = static_cast<std::uint32_t>(2 * c);
     arcs[next[cables[c].b]++] = static_cast<std::uint32_t>(2 * c + 1);
+  }
+  index_trunks();
+  cache = std::make_shared<WayCache>();
+}
+
+void Network::Data::index_trunks() {
+  const auto ports = static_cast<std::uint32_t>(places.size());
+  const auto works = [&](const Cable& c) {
+    return c.up && c.a >= ports && c.b >= ports && switches[c.a - ports].up && switches[c.b - ports].up;
+  };
+  first_trunk.assign(switches.size() + 1, 0);
+  for (const auto& c : cables) {
+    if (!works(c)) continue;
+    ++first_trunk[c.a - ports + 1], ++first_trunk[c.b - ports + 1];
+  }
+  for (std::size_t i = 0; i < switches.size(); ++i) first_trunk[i + 1] += first_trunk[i];
+  trunks.resize(first_trunk.back());
+  auto next = first_trunk;
+  for (std::size_t i = 0; i < cables.size(); ++i) {
+    const auto& c = cables[i];
+    if (!works(c)) continue;
+    trunks[next[c.a - ports]++] = {static_cast<std::uint32_t>(2 * i), c.b - ports};
+    trunks[next[c.b - ports]++] = {static_cast<std::uint32_t>(2 * i + 1), c.a - ports};
   }
 }
 

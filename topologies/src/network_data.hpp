@@ -2,9 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "linkcast/topologies/network.hpp"
@@ -38,19 +37,23 @@ struct Network::Data {
   std::uint32_t end(SwitchId s) const {
     return static_cast<std::uint32_t>(places.size()) + static_cast<std::uint32_t>(s);
   }
-  /// Fills first_arc and arcs; after the last cable.
+  /// Fills first_arc, arcs and the trunks; after the last cable and the last change of what is up.
   void index_cables();
+  void index_trunks();
 
-  /// Ways between two switches that were asked for: shares of the cables between them. Guarded by the mutex.
-  struct Share {
-    std::uint32_t arc;  // cable * 2 + direction (0: a to b)
-    float weight;
+  /// Cables between switches that work, by switch: what routing walks.
+  struct Trunk {
+    std::uint32_t arc;  // cable * 2 + direction (0: a to b) when leaving this switch
+    std::uint32_t to;   // switch
   };
-  struct WayCache {
-    std::mutex mutex;
-    std::unordered_map<std::uint64_t, std::pair<Way, std::vector<Share>>> between;
-  };
-  std::shared_ptr<WayCache> cache = std::make_shared<WayCache>();
+  std::vector<std::uint32_t> first_trunk;  // by switch; one more at the end
+  std::vector<Trunk> trunks;
+  std::span<const Trunk> trunks_of(std::uint32_t sw) const {
+    return std::span{trunks}.subspan(first_trunk[sw], first_trunk[sw + 1] - first_trunk[sw]);
+  }
+
+  struct WayCache;  // network_ways.hpp
+  std::shared_ptr<WayCache> cache;
 };
 
 }  // namespace linkcast::topologies

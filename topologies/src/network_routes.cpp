@@ -1,28 +1,41 @@
-// Where traffic goes in a network. Shortest ways only; at each switch an even split over the cables that lie on one
-// (adaptive, spray), or one of them by a hash of the flow (ECMP) or of the destination. Knows no machine.
+// Where one flow goes in a network. Shortest ways only; at each switch an even split over the cables that lie on one
+// (adaptive, spray), or one of them by a hash of the flow (ECMP) or by the destination. Knows no machine.
 #include <algorithm>
-#include <map>
 
-#include "network_data.hpp"
+#include "network_choice.hpp"
+#include "network_ways.hpp"
 
 namespace linkcast::topologies {
 namespace {
 
-struct Step {
-  std::uint32_t arc;  // cable * 2 + direction
-  std::uint32_t to;
+struct PortPair {
+  PortId from, to;
+  double share;
 };
 
-/// The cable of a port that is up, if any.
-std::optional<Step> plug(const Network::Data& d, PortId port) {
-  const auto end = d.end(port);
-  for (auto i = d.first_arc[end]; i < d.first_arc[end + 1]; ++i) {
-    const auto& c = d.cables[d.arcs[i] / 2];
-    if (!c.up) continue;
-    const bool is_b = (d.arcs[i] & 1) != 0;
-    return Step{d.arcs[i], is_b ? c.a : c.b};
+bool is_switch(const Network::Data& d, std::uint32_t end) { return end >= d.places.size(); }
+std::uint32_t switch_of(const Network::Data& d, std::uint32_t end) {
+  return end - static_cast<std::uint32_t>(d.places.size());
+}
+
+/// How a NIC's traffic to another NIC splits over their ports.
+std::vector<PortPair> pairs_of(const Network& net, NicPlace from, NicPlace to) {
+  std::vector<PortPair> out;
+  double reaching = 0;
+  for (const auto p : net.ports_of(from.node, from.nic)) {
+    int nearest = 0;
+    std::vector<PortId> there;
+    for (const auto q : net.ports_of(to.node, to.nic)) {
+      const auto way = net.way(p, q);
+      if (!way) continue;
+      if (there.empty() || way->switches < nearest) there.clear(), nearest = way->switches;
+      if (way->switches == nearest) there.push_back(q);
+    }
+    for (const auto q : there) out.push_back({p, q, 1.0 / static_cast<double>(there.size())});
+    reaching += there.empty() ? 0 : 1;
   }
-  return std::nullopt;
+  for (auto& pair : out) pair.share /= reaching;
+  return out;
 }
 
 }  // namespace
@@ -31,41 +44,67 @@ std::optional<Network::Way> Network::way(PortId from, PortId to) const {
   const auto& d = *data_;
   const auto out = plug(d, from);
   const auto in = plug(d, to);
-  if (!out || !in || out->to != in->to) return std::nullopt;
-  const auto& sw = d.switches[out->to - d.places.size()];
-  Way way{1, d.switch_models[sw.model].latency};
-  way.latency += d.cable_models[d.cables[out->arc / 2].model].latency;
-  way.latency += d.cable_models[d.cables[in->arc / 2].model].latency;
-  return way;
+  if (!out || !in) return std::nullopt;
+  const auto latency = [&](const Plug& p) { return d.cable_models[d.cables[p.arc / 2].model].latency; };
+  if (!is_switch(d, out->to) || !is_switch(d, in->to))
+    return out->to == d.end(to) ? std::optional{Way{0, latency(*out)}} : std::nullopt;
+  const auto ways = ways_between(d, switch_of(d, out->to), switch_of(d, in->to));
+  if (!ways) return std::nullopt;
+  return Way{ways->way.switches, latency(*out) + ways->way.latency + latency(*in)};
 }
 
-bool Network::add(PortId from, PortId to, double weight, std::uint64_t, const Sink& sink) const {
+std::optional<Network::Way> Network::way(NicPlace from, NicPlace to) const {
+  std::optional<Way> best;
+  for (const auto& pair : pairs_of(*this, from, to)) {
+    const auto way = this->way(pair.from, pair.to);
+    if (!best || way->latency < best->latency) best = way;
+  }
+  return best;
+}
+
+bool Network::add(PortId from, PortId to, double weight, std::uint64_t flow, const Sink& sink) const {
   const auto& d = *data_;
   const auto out = plug(d, from);
   const auto in = plug(d, to);
-  if (!out || !in || out->to != in->to) return false;
-  sink(CableId{out->arc / 2}, (out->arc & 1) == 0, weight);
-  sink(CableId{in->arc / 2}, (in->arc & 1) != 0, weight);
+  if (!out || !in) return false;
+  const auto put = [&](std::uint32_t arc, double w) { sink(CableId{arc / 2}, (arc & 1) == 0, w); };
+  if (!is_switch(d, out->to) || !is_switch(d, in->to)) {
+    if (out->to != d.end(to)) return false;
+    put(out->arc, weight);
+    return true;
+  }
+  const auto ways = ways_between(d, switch_of(d, out->to), switch_of(d, in->to));
+  if (!ways) return false;
+  put(out->arc, weight);
+  if (splits(d.routing)) {
+    for (const auto& arc : ways->arcs) put(arc.arc, weight * arc.share);
+  } else {
+    const Chooser chooser{d, from, to, flow};
+    for (std::size_t n = 0; n + 1 < ways->nodes.size();) {
+      const auto& arc = chooser.choose(ways->nodes[n].sw, ways->arcs_of(n));
+      put(arc.arc, weight);
+      n = arc.to;
+    }
+  }
+  put(in->arc ^ 1, weight);
   return true;
 }
 
-bool Network::add_all_to_all(std::span<const PortId> ports, double weight, const Sink& sink) const {
-  const auto& d = *data_;
-  std::map<int, int> of_node;
-  for (const auto p : ports) ++of_node[d.places[static_cast<std::size_t>(p)].node];
-  for (const auto p : ports) {
-    const auto peers = static_cast<double>(ports.size()) - of_node[d.places[static_cast<std::size_t>(p)].node];
-    const auto out = plug(d, p);
-    if (!out) return false;
-    sink(CableId{out->arc / 2}, (out->arc & 1) == 0, weight * peers);
-    sink(CableId{out->arc / 2}, (out->arc & 1) != 0, weight * peers);
+bool Network::add(NicPlace from, NicPlace to, double weight, std::uint64_t flow, const Sink& sink) const {
+  const auto pairs = pairs_of(*this, from, to);
+  if (pairs.empty()) return false;
+  if (splits(routing())) {
+    for (const auto& p : pairs) add(p.from, p.to, weight * p.share, flow, sink);
+    return true;
   }
-  return true;
+  const auto pick = hash_of(data_->seed, flow, pairs.front().from, pairs.front().to) % pairs.size();
+  return add(pairs[pick].from, pairs[pick].to, weight, flow, sink);
 }
 
 bool Network::sharp() const {
-  return !data_->switch_models.empty() &&
-         std::ranges::all_of(data_->switch_models, [](const SwitchModel& m) { return m.sharp; });
+  return !data_->switches.empty() && std::ranges::all_of(data_->switches, [&](const NetworkSwitch& s) {
+    return data_->switch_models[s.model].sharp;
+  });
 }
 
 }  // namespace linkcast::topologies

@@ -60,6 +60,12 @@ struct PortPlace {
   int node = 0, nic = 0, port = 0;
 };
 
+/// A NIC: which machine of the whole network (Cluster::original_node), which of its NICs.
+struct NicPlace {
+  int node = 0, nic = 0;
+  auto operator<=>(const NicPlace&) const = default;
+};
+
 class Network {
  public:
   struct Data;  // made by generators, the loader and importers (src/network_data.hpp)
@@ -90,15 +96,23 @@ class Network {
     sim::Time latency;
   };
   std::optional<Way> way(PortId from, PortId to) const;
+  /// The best of the ways that add() between these NICs uses.
+  std::optional<Way> way(NicPlace from, NicPlace to) const;
 
   /// Called with the bytes that a cable carries in one direction (forward: a to b) for each byte sent.
   using Sink = std::function<void(CableId cable, bool forward, double weight)>;
   /// One flow from port to port. `flow` tells queue pairs apart where routing is by hash.
   /// False when nothing connects them.
   bool add(PortId from, PortId to, double weight, std::uint64_t flow, const Sink& sink) const;
+  /// One flow from NIC to NIC. A NIC with several ports splits it evenly over those that are up and reach the other
+  /// NIC, each to that NIC's nearest ports (two planes that never mix: port p to port p); where routing is by flow, the
+  /// flow takes one of them.
+  bool add(NicPlace from, NicPlace to, double weight, std::uint64_t flow, const Sink& sink) const;
   /// Every port sends `weight` to every other one of `ports` (not to those of its own machine): expected loads, in time
   /// that grows with pairs of leaves and not with pairs of ports. False when some pair is not connected.
+  /// The sum of add() over all pairs; under ECMP, what it is on average over hashes.
   bool add_all_to_all(std::span<const PortId> ports, double weight, const Sink& sink) const;
+  bool add_all_to_all(std::span<const NicPlace> nics, double weight, const Sink& sink) const;
 
   /// Every switch that these ports' traffic can meet reduces in the network.
   bool sharp() const;
