@@ -81,6 +81,7 @@ Search::Search(const Topo& topo, const SearchOptions& options) : topo_{topo}, op
     gpus_of_net_type_.push_back(type);
   }
   sort_peers();
+  note_levels();
   const auto lists = 14U * static_cast<std::size_t>(topo.gpus() + 1);
   net_lists_.resize(lists);
   net_list_known_.assign(lists, 0);
@@ -181,6 +182,7 @@ Found Search::find(Pattern pattern, int min_channels, int max_channels, bool col
   trial_ = best_;
   trial_.bw_intra = trial_.bw_inter = ladder_[speed_];
   global_budget_ = global_steps;
+  fruitless_.clear();
 
   first_pass_ = true;
   bool enough = false;
@@ -201,11 +203,51 @@ void Search::attempt() {
   budget_ = trial_.same_channels ? same_channel_steps : attempt_steps;
   trial_.channels = 0;
   global_budget_ -= budget_;
+  // The same walk again, with the same end: NCCL raises path levels one by one, whether any path has them or not.
+  const bool repeatable = options_.prune && first_pass_ && trial_.pattern != Pattern::collnet_direct;
+  const auto key = attempt_key();
+  if (repeatable) {
+    if (const auto known = fruitless_.find(key); known != fruitless_.end()) {
+      budget_ = known->second;
+      return;
+    }
+  }
+  improved_ = false;
   // An attempt without a chance would try until its steps are used up.
   if (!trial_.same_channels && options_.prune && hopeless())
     budget_ = 0;
   else
     next_channel();
+  if (improved_)
+    fruitless_.clear();
+  else if (repeatable)
+    fruitless_.emplace(key, budget_);
+}
+
+Search::Attempt Search::attempt_key() const {
+  const auto reached = [](unsigned levels, PathType limit) {
+    auto t = static_cast<int>(limit);
+    while (t > 0 && (levels >> t & 1U) == 0) --t;
+    return static_cast<PathType>(t);
+  };
+  return {trial_.pattern,
+          trial_.cross_nic,
+          trial_.same_channels,
+          reached(intra_levels_, trial_.type_intra),
+          reached(inter_levels_, trial_.type_inter),
+          trial_.bw_inter};
+}
+
+void Search::note_levels() {
+  for (int g = 0; g < topo_.gpus(); ++g) {
+    for (const auto to : {NodeType::gpu, NodeType::nvs, NodeType::net}) {
+      auto& levels = to == NodeType::net ? inter_levels_ : intra_levels_;
+      for (int i = 0; i < topo_.count(to); ++i) {
+        levels |= 1U << static_cast<int>(topo_.path(NodeType::gpu, g, to, i).type);
+        levels |= 1U << static_cast<int>(topo_.path(to, i, NodeType::gpu, g).type);
+      }
+    }
+  }
 }
 
 // The next combination to try while nothing is good enough: an odometer whose fastest digit is "all channels alike",

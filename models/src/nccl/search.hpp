@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "nccl/topo.hpp"
@@ -62,6 +64,10 @@ class Search {
   void duplicate_channels();
   void fall_back();
   PathType worse(PathType t) const;
+  /// What an attempt depends on while nothing better is found: levels that no path has allow nothing more.
+  using Attempt = std::tuple<Pattern, int, bool, PathType, PathType, float>;
+  Attempt attempt_key() const;
+  void note_levels();
   bool since(int minor, int patch = 0) const { return topo_.version() >= Version{2, minor, patch}; }
   bool neighbours_only() const { return topo_.has_switch() && since(21); }
 
@@ -109,7 +115,9 @@ class Search {
   int speed_ = 0;
   std::int64_t global_budget_ = 0;
   int budget_ = 0;
-  bool first_pass_ = true;
+  bool first_pass_ = true, improved_ = false;
+  std::map<Attempt, int> fruitless_;              // attempts that found nothing better: the steps that they left over
+  unsigned intra_levels_ = 0, inter_levels_ = 0;  // bit t: some path has type t
 
   std::vector<float> left_;          // GB/s left on every link
   std::vector<float> net_left_;      // per NET

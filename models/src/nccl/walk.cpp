@@ -201,6 +201,7 @@ void Search::finish_channel() {
   ++trial_.channels;
   if (better()) {
     best_ = trial_;
+    improved_ = true;
     if (trial_.channels == trial_.max_channels) budget_ = -1;
     // Nothing better can follow: NCCL would walk on until its steps are used up. (In the second pass it matters
     // whether it has steps left, so there the walk goes on.)
