@@ -22,6 +22,7 @@ struct NodeBuild {
   std::vector<DeviceId> gpus, cpus, memories, nics, nvswitches, pcie_switches;
   const GpuPart* gpu_part = nullptr;
   const NicPart* nic_part = nullptr;
+  int trays = 1;  // hosts that one NVLink domain spans; all but `nvlink` describes one of them and is repeated
   std::vector<int> gpu_trees, nic_trees;       // how many PCIe trees name it
   bool gpus_known = false, nics_known = true;  // false: their count could not be read, so indices are not checked
 

@@ -1,4 +1,5 @@
-// What there is in a node: host, CPUs with their memories, GPUs, NICs. Wiring is next door.
+// What there is in a node: host, CPUs with their memories, GPUs, NICs. Wiring is next door. A node of several trays (an
+// NVLink domain of several hosts) has all of it once for each tray, tray by tray.
 #include <fmt/format.h>
 
 #include "build.hpp"
@@ -92,9 +93,11 @@ void read_cpus(NodeBuild& b, MapReader& node) {
   memory.model.kind = models::LinkKind::memory;
   memory.model.rate = part->memory;
   memory.model.latency = part->memory_latency;
-  for (int i = 0; i < count; ++i) {
-    const int domain = numa ? (*numa)[static_cast<std::size_t>(i)] : i;
+  const int all = count * b.trays;
+  for (int i = 0; i < all; ++i) {
+    const int domain = numa ? (*numa)[static_cast<std::size_t>(i % count)] : i % count;
     const auto cpu = b.add(DeviceKind::cpu, i, part->name, domain);
+    b.data.devices.back().node = i / count;
     auto& extra = b.data.device_extra.back();
     extra.transit = part->latency;
     extra.p2p_overhead = part->p2p_overhead;
@@ -107,13 +110,14 @@ void read_cpus(NodeBuild& b, MapReader& node) {
                   {"socket", std::to_string(i / per_socket)}};
     b.cpus.push_back(cpu);
   }
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < all; ++i) {
     const auto domain = b.data.device(b.cpus[static_cast<std::size_t>(i)]).numa;
     b.memories.push_back(b.add(DeviceKind::memory, i, memory.model.name, domain));
+    b.data.devices.back().node = i / count;
     b.connect(b.cpus[static_cast<std::size_t>(i)], b.memories.back(), memory, 1);
   }
-  for (int i = 0; i < count; ++i) {
-    for (int j = i + 1; j < count; ++j) {
+  for (int i = 0; i < all; ++i) {
+    for (int j = i + 1; j < (i / count + 1) * count; ++j) {  // no link leads to the CPUs of another tray
       const auto* wire = i / per_socket == j / per_socket ? die : link;
       if (wire) b.connect(b.cpus[static_cast<std::size_t>(i)], b.cpus[static_cast<std::size_t>(j)], *wire, 1);
     }
@@ -128,11 +132,17 @@ void read_gpus(NodeBuild& b, MapReader& node) {
   const auto count = static_cast<int>(r.integer("count", 1, max_gpus, true).value_or(0));
   b.gpus_known = count > 0;
   r.done();
+  if (count * b.trays > max_gpus) {
+    r.problem(*v, fmt::format("{} trays with {} GPUs each: one machine has at most {} GPUs", b.trays, count, max_gpus));
+    b.gpus_known = false;
+    return;
+  }
   b.gpu_part = model ? b.parts.gpu(*model, *v->get("model")) : nullptr;
   // Without a sound part the GPUs are still made: the wiring below can then be checked in the same run.
   b.data.gpu_models.push_back(b.gpu_part ? b.gpu_part->model : models::GpuModel{});
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count * b.trays; ++i) {
     const auto id = b.add(DeviceKind::gpu, i, model.value_or(""), 0);
+    b.data.devices.back().node = i / count;
     b.data.device_extra.back().gpu_model = 0;
     if (b.gpu_part) {
       b.data.devices.back().attributes = {{"gdr", b.gpu_part->gdr ? "1" : "0"}, {"pci_device", b.gpu_part->pci_device}};
@@ -144,6 +154,13 @@ void read_gpus(NodeBuild& b, MapReader& node) {
   if (b.gpu_part) b.data.pcie_p2p = b.gpu_part->pcie_p2p;
 }
 
+/// The kind of network that the NICs are usually on; empty where the part's own holds.
+std::string read_fabric(NodeBuild& b, MapReader& nics) {
+  const auto name = nics.word("fabric");
+  if (!name) return {};
+  return b.parts.network(*name, *nics.value().get("fabric")) ? *name : std::string{};
+}
+
 void read_nics(NodeBuild& b, MapReader& node) {
   const auto* v = node.find("nics");
   if (!v) return;
@@ -153,16 +170,23 @@ void read_nics(NodeBuild& b, MapReader& node) {
   b.nics_known = read.has_value();
   const auto count = static_cast<int>(read.value_or(0));
   const auto rate = r.rate("rate");
+  const auto ports = r.integer("ports", 1, 8);
+  const auto fabric = read_fabric(b, r);
   r.done();
   b.nic_part = model ? b.parts.nic(*model, *v->get("model")) : nullptr;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count * b.trays; ++i) {
     b.nics.push_back(b.add(DeviceKind::nic, i, model.value_or(""), 0));
+    b.data.devices.back().node = i / count;
     if (!b.nic_part) continue;
     const auto bits = static_cast<double>((rate ? *rate : b.nic_part->rate).bytes_per_second()) * 8e-9;
     b.data.devices.back().attributes = {{"gbps", fmt::format("{}", bits)},
                                         {"pci_class", b.nic_part->pci_class},
                                         {"pci_vendor", b.nic_part->pci_vendor},
                                         {"pci_device", b.nic_part->pci_device}};
+    auto& attributes = b.data.devices.back().attributes;
+    if (const auto n = ports.value_or(b.nic_part->ports); n > 1) attributes["ports"] = std::to_string(n);
+    if (const auto& kind = fabric.empty() ? b.nic_part->fabric : fabric; !kind.empty()) attributes["fabric"] = kind;
+    if (b.trays > 1) attributes["rail"] = std::to_string(i % count);  // NIC k of every tray is on rail k
   }
   b.nic_trees.assign(b.nics.size(), 0);
 }
@@ -187,6 +211,7 @@ void check_trees(NodeBuild& b, const Value& node) {
 void build_node(NodeBuild& b, const Value& node) {
   MapReader r{b.context, node, "'node'"};
   if (!r.sound()) return;
+  b.trays = static_cast<int>(r.integer("trays", 1, max_gpus).value_or(1));
   read_host(b, r);
   read_gpus(b, r);
   read_cpus(b, r);

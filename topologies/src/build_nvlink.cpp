@@ -171,16 +171,19 @@ void build_nvlink(NodeBuild& b, const Value& nvlink) {
 void build_c2c(NodeBuild& b, const Value& c2c) {
   MapReader r{b.context, c2c, "'c2c'"};
   const auto* link = read_link_part(b, r, "link", models::LinkKind::c2c);
-  const auto cpus = r.integers("cpus", 0, static_cast<int>(b.cpus.size()) - 1, true);
+  const auto trays = static_cast<std::size_t>(b.trays);
+  const auto of_tray = b.cpus.size() / trays;
+  const auto cpus = r.integers("cpus", 0, static_cast<int>(of_tray) - 1, true);
   r.done();
   if (!cpus || !b.gpus_known) return;
-  if (cpus->size() != b.gpus.size()) {
-    r.problem(*c2c.get("cpus"), fmt::format("{} CPUs for {} GPUs", cpus->size(), b.gpus.size()),
-              "one CPU index for each GPU");
+  const auto gpus = b.gpus.size() / trays;
+  if (cpus->size() != gpus) {
+    r.problem(*c2c.get("cpus"), fmt::format("{} CPUs for {} GPUs", cpus->size(), gpus), "one CPU index for each GPU");
     return;
   }
   for (std::size_t g = 0; link && g < b.gpus.size(); ++g) {
-    b.connect(b.gpus[g], b.cpus[static_cast<std::size_t>((*cpus)[g])], *link, 1);
+    const auto cpu = g / gpus * of_tray + static_cast<std::size_t>((*cpus)[g % gpus]);
+    b.connect(b.gpus[g], b.cpus[cpu], *link, 1);
   }
 }
 

@@ -14,12 +14,13 @@ struct Wire {
 
 class TreeBuilder {
  public:
-  explicit TreeBuilder(NodeBuild& build) : b_{build} {}
+  /// The trees of one tray; `tray` chooses the devices that its indices mean.
+  TreeBuilder(NodeBuild& build, int tray) : b_{build}, tray_{static_cast<std::size_t>(tray)} {}
 
   void root(const Value& tree, Wire wire) {
     MapReader r{b_.context, tree, "PCIe tree"};
     if (!r.sound()) return;
-    const auto last = static_cast<int>(b_.cpus.size()) - 1;
+    const auto last = static_cast<int>(of_tray(b_.cpus)) - 1;
     std::optional<std::int64_t> cpu;
     if (const auto* v = r.need("cpu"); v && last >= 0) {
       cpu = v->is_scalar() ? parse_integer(v->text) : std::nullopt;
@@ -29,11 +30,16 @@ class TreeBuilder {
       }
     }
     std::optional<DeviceId> parent;
-    if (cpu) parent = b_.cpus[static_cast<std::size_t>(*cpu)];
+    if (cpu) parent = b_.cpus[place(b_.cpus, static_cast<int>(*cpu))];
     body(r, parent, wire);
   }
 
  private:
+  std::size_t of_tray(const std::vector<DeviceId>& ids) const { return ids.size() / static_cast<std::size_t>(b_.trays); }
+  std::size_t place(const std::vector<DeviceId>& ids, int index) const {
+    return tray_ * of_tray(ids) + static_cast<std::size_t>(index);
+  }
+
   /// `parent` is empty where it could not be read: the rest of the tree is checked all the same.
   void body(MapReader& r, std::optional<DeviceId> parent, Wire wire) {
     wire = read_wire(r, wire);
@@ -47,6 +53,7 @@ class TreeBuilder {
       if (part && parent) {
         const auto id = b_.add(DeviceKind::pcie_switch, static_cast<int>(b_.pcie_switches.size()), part->name,
                                b_.data.device(*parent).numa);
+        b_.data.devices.back().node = static_cast<int>(tray_);
         b_.data.device_extra.back().transit = part->latency;
         b_.data.devices.back().attributes = {{"pci_vendor", part->pci_vendor}, {"pci_device", part->pci_device}};
         b_.pcie_switches.push_back(id);
@@ -81,13 +88,13 @@ class TreeBuilder {
     const auto indices = r.integers(key, 0, max_gpus * 4);
     if (!indices || !(key == "gpus" ? b_.gpus_known : b_.nics_known)) return;
     for (int i : *indices) {
-      if (i >= static_cast<int>(ids.size())) {
+      if (i >= static_cast<int>(of_tray(ids))) {
         r.problem(*v, fmt::format("link to nowhere: no {}[{}]", key.substr(0, key.size() - 1), i),
                   ids.empty() ? fmt::format("the node has no {}", key)
-                              : fmt::format("the {} are 0 to {}", key == "gpus" ? "GPUs" : "NICs", ids.size() - 1));
+                              : fmt::format("the {} are 0 to {}", key == "gpus" ? "GPUs" : "NICs", of_tray(ids) - 1));
         continue;
       }
-      const auto index = static_cast<std::size_t>(i);
+      const auto index = place(ids, i);
       if (++trees[index] > 1) {
         r.problem(*v, fmt::format("{} hangs in two places", b_.name(ids[index])));
         continue;
@@ -99,6 +106,7 @@ class TreeBuilder {
   }
 
   NodeBuild& b_;
+  std::size_t tray_;
 };
 
 }  // namespace
@@ -116,8 +124,12 @@ void build_pcie(NodeBuild& b, const Value& pcie) {
     r.problem(*trees, "'trees' must be a list", "write `- {cpu: 0, switch: …, gpus: [0]}` for each");
     return;
   }
-  TreeBuilder builder{b};
-  for (const auto& tree : trees->items) builder.root(tree, wire);
+  const auto before = b.context.problems->count();
+  for (int tray = 0; tray < b.trays; ++tray) {
+    TreeBuilder builder{b, tray};
+    for (const auto& tree : trees->items) builder.root(tree, wire);
+    if (b.context.problems->count() != before) return;  // the other trays would repeat it
+  }
 }
 
 }  // namespace linkcast::topologies

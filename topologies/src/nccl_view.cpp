@@ -1,11 +1,13 @@
-// See nccl_view.hpp. Nodes and edges are added in the order in which NCCL reads them from its XML: CPUs with their PCI
+// See nccl_view.hpp. The trays of an NVLink domain are hosts of one system, as NCCL fuses them (MNNVL). Nodes and edges are added in the order in which NCCL reads them from its XML: CPUs with their PCI
 // trees depth first, then NVLinks GPU by GPU; its search breaks ties by that order.
 #include "linkcast/topologies/nccl_view.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <map>
 #include <vector>
 
 #include "fabric_data.hpp"
@@ -51,6 +53,10 @@ class View {
       rank_[static_cast<std::size_t>(data_.gpus[r])] = static_cast<int>(r);
     node_.assign(data_.devices.size(), -1);
     below_.resize(data_.devices.size());
+    for (const auto& d : data_.devices) {
+      const auto [at, fresh] = first_.try_emplace({d.node, d.kind}, d.index);
+      if (!fresh) at->second = std::min(at->second, d.index);
+    }
     for (std::size_t i = 0; i < data_.links.size(); ++i) {
       if (data_.links[i].kind == models::LinkKind::pcie && usable(i)) {
         below_[static_cast<std::size_t>(data_.links[i].a)].push_back(i);
@@ -82,19 +88,28 @@ class View {
     return false;
   }
 
+  /// The host's number in the upper byte, as NCCL packs it.
+  static std::int64_t packed(const Device& d, std::int64_t local) {
+    return (static_cast<std::int64_t>(d.node) << 56) + local;
+  }
   /// Addresses are ours, in the order of the devices; NCCL only compares them.
-  std::int64_t bus() { return (next_bus_++ << 16) | 0; }
+  std::int64_t bus(const Device& d) { return packed(d, next_bus_++ << 16); }
+  /// Among its kind in its host.
+  int local_index(const Device& d) const { return d.index - first_.at({d.node, d.kind}); }
 
   void cpu(std::size_t d) {
     const auto& device = data_.devices[d];
     nccl::Node n;
     n.type = nccl::NodeType::cpu;
-    n.id = device.numa;
+    n.id = packed(device, device.numa);
     n.name = fmt::format("CPU {}", device.numa);
+    n.host = static_cast<std::uint64_t>(device.node);
     n.arch = attribute(device, "arch");
-    n.vendor = attribute(device, "vendor");
-    n.family = number(device, "family");
-    n.model = number(device, "model");
+    if (n.arch == "x86_64") {  // NCCL asks only there
+      n.vendor = attribute(device, "vendor");
+      n.family = number(device, "family");
+      n.model = number(device, "model");
+    }
     node_[d] = system_.add(std::move(n));
     children(d);
   }
@@ -107,11 +122,11 @@ class View {
       const double bw = nccl::pcie_GBps(gigatransfers(data_.link_extra[link].generation), l.width);
       const auto& device = data_.devices[d];
       nccl::Node n;
-      n.id = bus();
+      n.id = bus(device);
       if (device.kind == DeviceKind::gpu) {
         n.type = nccl::NodeType::gpu;
         n.name = "GPU " + device.name;
-        n.dev = device.index;
+        n.dev = local_index(device);
         n.rank = rank_[d];
         n.cc = data_.gpu_models[static_cast<std::size_t>(data_.device_extra[d].gpu_model)].compute_capability;
         n.gdr = attribute(device, "gdr") != "0";
@@ -138,9 +153,9 @@ class View {
     nccl::Node n;
     n.type = nccl::NodeType::net;
     n.name = device.name;
-    n.dev = device.index;
-    n.id = device.index;
-    n.guid = static_cast<std::uint64_t>(device.index + 1) << 8;
+    n.dev = device.index;  // in the domain, so that it names one NIC; NCCL's search does not read it
+    n.id = packed(device, local_index(device));
+    n.guid = static_cast<std::uint64_t>(device.node * 64 + local_index(device) + 1) << 8;
     n.port = 1;
     n.gdr = true;
     n.max_conn = 131072;
@@ -192,6 +207,7 @@ class View {
   const Fabric::Data& data_;
   nccl::System system_;
   std::vector<int> rank_, node_;
+  std::map<std::pair<int, DeviceKind>, int> first_;  // least index of the kind in a host
   std::vector<std::size_t> met_;                 // GPUs in the order of the PCI trees
   std::vector<std::vector<std::size_t>> below_;  // PCIe links from a device downwards
   std::int64_t next_bus_ = 1;

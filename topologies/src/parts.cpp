@@ -127,6 +127,8 @@ NicPart read_nic(MapReader& r, const std::string& name) {
   NicPart p;
   p.name = name;
   p.rate = r.rate("rate", true).value_or(sim::Rate::from_GBps(1));
+  p.ports = static_cast<int>(r.integer("ports", 1, 8).value_or(1));
+  p.fabric = r.word("fabric").value_or("");
   p.pci_class = r.word("pci_class").value_or("0x020000");
   p.pci_vendor = r.word("pci_vendor").value_or("");
   p.pci_device = r.word("pci_device").value_or("");
@@ -226,7 +228,11 @@ const SwitchPart* Parts::switch_chip(const std::string& n, const Value& at) {
 }
 const CpuPart* Parts::cpu(const std::string& n, const Value& at) { return get(cpus_, "cpus", n, at, read_cpu); }
 const HostPart* Parts::host(const std::string& n, const Value& at) { return get(hosts_, "hosts", n, at, read_host); }
-const NicPart* Parts::nic(const std::string& n, const Value& at) { return get(nics_, "nics", n, at, read_nic); }
+const NicPart* Parts::nic(const std::string& n, const Value& at) {
+  const auto* part = get(nics_, "nics", n, at, read_nic);
+  if (part && !part->fabric.empty() && !network(part->fabric, at)) return nullptr;
+  return part;
+}
 const models::NetworkModel* Parts::network(const std::string& n, const Value& at) {
   return get(networks_, "networks", n, at, read_network);
 }

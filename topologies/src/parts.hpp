@@ -55,7 +55,9 @@ struct HostPart {
 
 struct NicPart {
   std::string name;
-  sim::Rate rate;
+  sim::Rate rate;                                 // of the card: all its ports together
+  int ports = 1;
+  std::string fabric;  // the kind of network that it is usually on; empty: InfiniBand
   std::string pci_class, pci_vendor, pci_device;
 };
 
