@@ -30,6 +30,7 @@ struct ImportedMachine {
   std::string parts, node, overrides;
   int gpus = 0;
   int nics = 0;
+  int trays = 1;                       // hosts that the machine spans: an NVLink domain of several
   std::vector<std::string> nic_names;  // "mlx5_0" of NIC i; empty where the file does not name them
 };
 
@@ -62,6 +63,7 @@ struct ImportedNetwork {
   std::vector<std::string> nic_names;  // of every host, in the order of their numbers
   std::vector<ImportedSwitch> switches;
   std::vector<ImportedCable> cables;
+  std::vector<std::string> domains;    // by host: the NVLink domain that it is in ("": none); empty: not said
   /// Slurm and topograph know which switch a host is below, but neither NICs, cables nor rates. Where another file has
   /// real cables, only the order of `hosts` is taken from such a network.
   bool only_order = false;
