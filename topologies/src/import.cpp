@@ -129,7 +129,10 @@ class Import {
     m.extends = catalog_entry(*options_.machine)->name;
     m.title = fmt::format("machines {}", m.extends);
     m.gpus = static_cast<int>(fabric.gpus().size());
-    for (const auto& d : fabric.devices()) m.nics += d.kind == DeviceKind::nic ? 1 : 0;
+    for (const auto& d : fabric.devices()) {
+      m.nics += d.kind == DeviceKind::nic ? 1 : 0;
+      m.trays = std::max(m.trays, d.node + 1);
+    }
     std::string node;
     if (options_.gpu) node += fmt::format("  gpus: {{model: {}}}\n", *options_.gpu);
     if (options_.nic) node += fmt::format("  nics: {{model: {}}}\n", *options_.nic);

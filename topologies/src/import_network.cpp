@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "import_tree.hpp"
+
 namespace linkcast::topologies {
 namespace {
 
@@ -40,6 +42,15 @@ void reorder(ImportedNetwork& network, const NamedNetwork& order, ImportNotes& n
   for (auto& c : network.cables) {
     for (auto* end : {&c.from, &c.to}) {
       if (end->host >= 0) end->host = number[static_cast<std::size_t>(end->host)];
+    }
+  }
+  if (!order.network.domains.empty()) {
+    network.domains.assign(hosts.size(), {});
+    for (std::size_t i = 0; i < order.network.hosts.size(); ++i) {
+      const auto at = index.find(order.network.hosts[i]);
+      if (at == index.end()) continue;
+      network.domains[static_cast<std::size_t>(number[static_cast<std::size_t>(at->second)])] =
+          order.network.domains[i];
     }
   }
   network.hosts = std::move(hosts);
@@ -109,7 +120,11 @@ ImportedNetwork join_networks(std::vector<NamedNetwork> networks, const Imported
       refuse(n->file, fmt::format("a second order of hosts: the first is {}", main->file), "give one of them");
     reorder(main->network, *n, notes);
   }
-  number_nics(main->network, main->file, machine, machine_file, notes);
+  if (main->network.only_order) cable_tree(main->network, machine, notes);
+  auto host = machine;  // one of the hosts that the machine spans
+  host.nics /= std::max(machine.trays, 1);
+  number_nics(main->network, main->file, host, machine_file, notes);
+  join_domains(main->network, machine, main->file, notes);
   return std::move(main->network);
 }
 
