@@ -10,7 +10,9 @@ void Communicator::Impl::count_channels() {
   counts.search = ring.channels;
   const int most = max_channels();
   int n = std::min(most, ring.channels * 2);  // the second half carries the second tree
-  if (collnet && collnet_chain.bw_intra > collnet_chain.bw_inter && locals > 1) n = std::min(most, n + n / 2);
+  // Half as many again where CollNet leaves the inside of the node short.
+  const Found& collnet_graph = since(22) ? collnet_chain : collnet_direct;
+  if (collnet && collnet_graph.bw_intra > collnet_graph.bw_inter && locals > 1) n = std::min(most, n + n / 2);
   // Four compute channels per search channel where few GPUs share a node.
   const bool new_enough = since(25) ? cc_min >= 90 : cc_min == 90;
   const bool few = since(20) ? n < 16 : 2 * n <= most;
@@ -81,7 +83,7 @@ void Communicator::Impl::tune_nvls() {
   if (config.env.get("NCCL_NVLS_CHUNKSIZE") || chunk == 0) {
     chunk = static_cast<int>(std::min<long long>(env("NCCL_NVLS_CHUNKSIZE", 128 << 10), 1 << 30));
   }
-  if (tree_chunk == 0) tree_chunk = nodes >= 4 && since(21) ? 64 << 10 : since(21) ? chunk : 512 << 10;
+  if (tree_chunk == 0) tree_chunk = nodes >= 4 && since(19) ? 64 << 10 : since(21) ? chunk : 512 << 10;
   if (const auto wish = env("NCCL_NVLSTREE_MAX_CHUNKSIZE", -2); wish > 0) tree_chunk = static_cast<int>(wish);
   const auto most = static_cast<long long>(max_channels());
   channels =

@@ -29,7 +29,7 @@ std::vector<Choice> Communicator::Impl::candidates(const Call& call) const {
     Choice p2p;
     p2p.algorithm = Algorithm::p2p;
     const std::int64_t parts = call.op == Op::sendrecv ? 1 : std::max(1, ranks);
-    p2p.protocol = p2p_plan(sim::Bytes{call.bytes.count() / parts}).protocol;
+    p2p.protocol = p2p_plan(sim::Bytes{call.bytes.count() / parts}, config.nodes > 1).protocol;
     p2p.reason = "send and receive: no algorithm to choose";
     return {p2p};
   }
@@ -45,7 +45,9 @@ std::vector<Choice> Communicator::Impl::candidates(const Call& call) const {
     const bool on_switch = a == nvls_index || a == static_cast<int>(Algorithm::nvls_tree);
     const bool on_collnet =
         a == static_cast<int>(Algorithm::collnet_direct) || a == static_cast<int>(Algorithm::collnet_chain);
-    if (on_collnet && (!collnet || locals > 8)) continue;
+    if (on_collnet && !collnet) continue;
+    const bool limited_to_eight = a == static_cast<int>(Algorithm::collnet_direct) || since(28);
+    if (on_collnet && locals > 8 && limited_to_eight) continue;
     if (on_switch) {
       const bool adds = cc_min >= 100 ? type.multimem_sum_blackwell : type.multimem_sum;
       if (!nvls_usable || (call.op != Op::all_gather && !adds)) continue;
@@ -89,7 +91,7 @@ std::vector<Choice> Communicator::Impl::candidates(const Call& call) const {
   // Buffers that NVLS can use in place save blocks: the efficiency policy takes it where it needs no more of them.
   const auto policy = config.env.get("NCCL_CTA_POLICY").value_or("0");
   const bool efficient = policy.find("EFFICIENCY") != std::string::npos || policy == "1" || policy == "3";
-  if (efficient && since(27) && call.registered && config.nodes == 1 && topo->hosts() == 1 &&
+  if (efficient && since(27) && call.registered && (config.nodes == 1 || collnet) && topo->hosts() == 1 &&
       !config.env.get("NCCL_ALGO") && !config.env.get("NCCL_PROTO") &&
       (call.op == Op::all_gather || call.op == Op::reduce_scatter)) {
     const auto it =

@@ -135,12 +135,30 @@ void Communicator::Impl::agree() {
   if (collnet_chain.channels > 0) graphs["COLLNET_CHAIN"] = publish(collnet_chain);
   if (collnet_direct.channels > 0) graphs["COLLNET_DIRECT"] = publish(collnet_direct);
   if (nvls.channels > 0) graphs["NVLS"] = publish(nvls);
-  collnet = collnet_chain.channels > 0;
+  // Up to 2.22 CollNet was given up on nodes of more than eight GPUs; later only its own two algorithms are.
+  collnet = collnet_chain.channels > 0 && (since(23) || locals <= 8);
+  std::vector<int> own_heads, chain_heads;
+  const auto note = [](std::vector<int>& list, int gpu) {
+    if (std::find(list.begin(), list.end(), gpu) == list.end()) list.push_back(gpu);
+  };
+  for (int c = 0; c < collnet_direct.channels; ++c) note(own_heads, collnet_direct.gpu(c, 0, locals));
+  for (int c = 0; c < collnet_chain.channels; ++c) note(chain_heads, collnet_chain.gpu(c, 0, locals));
+  direct_heads = std::max(1, static_cast<int>(own_heads.size()));
   const int enough = since(28) || !since(18) ? 2 : 3;  // GPUs in the domain
-  nvls_usable = nvls.channels > 0 && locals >= enough && !(config.nodes > 1 && since(20) && !since(21));
+  nvls_usable = nvls.channels > 0 && locals >= enough;
   ring.channels = tree.channels = std::min(ring.channels, tree.channels);
   agreed_heads = machines.front()->heads.size();
   for (const auto& m : machines) agreed_heads = std::min(agreed_heads, m->heads.size());
+  // Whose ports reach the reducing switches: since 2.28 those of the NVLS heads where there is NVLS.
+  const bool by_nvls = nvls_usable && since(28);
+  collnet_heads = by_nvls ? static_cast<int>(agreed_heads) : static_cast<int>(own_heads.size());
+  if (since(30, 7) && by_nvls) {
+    own_heads.clear();
+    for (int c = 0; c < nvls.channels; ++c) note(own_heads, nvls.gpu(c, 0, locals));
+  }
+  chain_usable = !since(30, 7) || std::all_of(chain_heads.begin(), chain_heads.end(), [&](int h) {
+    return std::find(own_heads.begin(), own_heads.end(), h) != own_heads.end();
+  });
 
   cc_min = topo->cc_min();
   cc_max = topo->cc_max();
@@ -173,6 +191,8 @@ void Communicator::Impl::fill_model() {
   in.has_switch = std::all_of(machines.begin(), machines.end(), [](const auto& m) { return m->topo->has_switch(); });
   in.nvls = nvls_usable;
   in.collnet = collnet;
+  in.collnet_heads = collnet_heads;
+  in.collnet_chain_usable = chain_usable;
   in.comm_channels = counts.comm;
   in.ring = &ring;
   in.tree = &tree;
@@ -249,7 +269,10 @@ std::map<std::string, Tune> Communicator::tune(Op op) const {
 std::vector<Choice> Communicator::candidates(const Call& call) const { return impl_->candidates(call); }
 Choice Communicator::choose(const Call& call) const { return impl_->candidates(call).front(); }
 Plan Communicator::plan(const Call& call) const { return impl_->plan(call); }
-P2pPlan Communicator::p2p_plan(const Call&, sim::Bytes message) const { return impl_->p2p_plan(message); }
+P2pPlan Communicator::p2p_plan(const Call&, sim::Bytes message) const {
+  return impl_->p2p_plan(message, impl_->config.nodes > 1);
+}
+P2pPlan Communicator::p2p_plan(sim::Bytes message, bool network) const { return impl_->p2p_plan(message, network); }
 
 namespace {
 void check_channel(int channel, int channels, const char* what) {

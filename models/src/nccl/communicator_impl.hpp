@@ -70,6 +70,9 @@ struct Communicator::Impl {
   ChannelCounts counts;
   bool nvls_usable = false;  // multicast, enough GPUs, not switched off
   bool collnet = false;
+  int direct_heads = 1;          // of CollNetDirect
+  int collnet_heads = 0;         // local ranks with a way to the reducing switches
+  bool chain_usable = true;      // CollNetChain ends at such a rank on every channel
   std::size_t agreed_heads = 0;  // of NVLS: what every node has
   int nvls_chunk = 128 << 10, nvls_tree_chunk = 128 << 10;
   std::optional<TuneModel> model;
@@ -95,6 +98,8 @@ struct Communicator::Impl {
     return config.env.integer(name).value_or(otherwise);
   }
   float min_net_bw() const;
+  /// Bytes of a connection's FIFO of the simple protocol. On Arm it was smaller up to 2.18.
+  long long simple_buffer() const { return env("NCCL_BUFFSIZE", !x86 && !power && !since(19) ? 1 << 20 : 4 << 20); }
 
   // structure.cpp
   const std::vector<int>& ring_in_node(int channel, int node) const;
@@ -120,7 +125,7 @@ struct Communicator::Impl {
   void count_p2p();
   int p2p_channels_between(const Topo& on, int gpu, int peer) const;
   int p2p_channels_to_network(const Topo& on, int gpu) const;
-  P2pPlan p2p_plan(sim::Bytes message) const;
+  P2pPlan p2p_plan(sim::Bytes message, bool network) const;
   std::int64_t p2p_chunk() const;
 
   // p2p_rounds.cpp
@@ -137,6 +142,7 @@ struct Communicator::Impl {
 
   // plan.cpp
   Plan plan(const Call& call) const;
+  int direct_channels(std::int64_t bytes, int threads, long long threshold) const;
   /// The largest chunk for the bytes of one channel (2.22 and later) or of all channels together (before).
   std::int64_t chunk_of(const Cut& cut, int channels, std::int64_t bytes, int heads) const;
 };

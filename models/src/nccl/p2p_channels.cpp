@@ -91,19 +91,19 @@ std::int64_t Communicator::Impl::p2p_chunk() const {
   } else {
     chunk = env("NCCL_P2P_PCI_CHUNKSIZE", 128 << 10);
   }
-  return std::min<std::int64_t>(chunk, env("NCCL_BUFFSIZE", 4 << 20) / 8);
+  return since(20) ? std::min<std::int64_t>(chunk, simple_buffer() / 8) : chunk;
 }
 
-P2pPlan Communicator::Impl::p2p_plan(sim::Bytes message) const {
+P2pPlan Communicator::Impl::p2p_plan(sim::Bytes message, bool network) const {
   const auto bytes = std::max<std::int64_t>(0, message.count());
   const std::int64_t step = p2p_chunk();
   const int most = counts.p2p_per_peer;
   int least = most;
   while (least > 1 && static_cast<std::int64_t>(least) * ranks > counts.p2p) least /= 2;
 
-  const bool network = config.nodes > 1;
-  std::int64_t small = std::max<std::int64_t>(1, network ? step / 2 : step / 8), large = network ? step : step * 32;
-  if (!since(13) && !network) {
+  const bool several = config.nodes > 1;
+  std::int64_t small = std::max<std::int64_t>(1, several ? step / 2 : step / 8), large = several ? step : step * 32;
+  if (!since(13) && !several) {
     // group.cc before 2.13 gave a message one channel until it was large. The bound is measured: on 4 and 8 A100 a
     // message of 3 MiB moves at the rate of one channel, 6 MiB of two, 12 MiB of four (corpus a100-80x*-sendrecv-cw).
     least = 1;
@@ -117,14 +117,19 @@ P2pPlan Communicator::Impl::p2p_plan(sim::Bytes message) const {
     plan.channels_per_peer *= 2;
     part = ceil_div(bytes, plan.channels_per_peer);
   }
-  // Over the network send/recv has no LL buffers by default.
-  const bool ll = !network && bytes <= plan.channels_per_peer * env("NCCL_P2P_LL_THRESHOLD", 16384);
+  // Over the network send/recv has no LL buffers unless they are asked for.
+  const bool buffers = !network || env("NCCL_ALLOC_P2P_NET_LL_BUFFERS", 0) == 1;
+  const bool ll = buffers && bytes <= plan.channels_per_peer * env("NCCL_P2P_LL_THRESHOLD", 16384);
   plan.protocol = ll ? Protocol::ll : Protocol::simple;
   std::int64_t chunk = ll ? env("NCCL_LL_BUFFSIZE", 512 << 10) / 8 : step;
-  if (network) {
-    if (!ll && bytes < step)
+  if (const auto wish = env("NCCL_CHUNK_SIZE", 0); wish > 0) {
+    chunk = wish;
+  } else if (network) {
+    // Small messages in small pieces, so that several are on their way. Up to 2.21 each part was looked at by itself.
+    const std::int64_t looked_at = since(22) ? bytes : std::min(bytes, part);
+    if (!ll && looked_at < step)
       chunk /= 4;
-    else if (bytes < 8 * step)
+    else if (looked_at < 8 * (ll ? env("NCCL_LL_BUFFSIZE", 512 << 10) / 8 : step))
       chunk /= 2;
   }
   if (ll) chunk /= 2;  // half of an LL line is flags

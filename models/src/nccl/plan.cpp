@@ -31,7 +31,8 @@ Plan Communicator::Impl::plan(const Call& call) const {
     if (kernel) plan.block_rate = blocks.rate;
     plan.threads = kernel ? 512 : plan.choice.algorithm == Algorithm::copy_engine ? 0 : 640;
     for (int i = 0; i < n; ++i) plan.channel_bytes.emplace_back(total * (i + 1) / n - total * i / n);
-    plan.chunk = c < 0 && !kernel ? p2p_plan(sim::Bytes{total / std::max(1, ranks)}).chunk : call.bytes;
+    plan.chunk =
+        c < 0 && !kernel ? p2p_plan(sim::Bytes{total / std::max(1, ranks)}, config.nodes > 1).chunk : call.bytes;
     return plan;
   }
 
@@ -50,9 +51,13 @@ Plan Communicator::Impl::plan(const Call& call) const {
   int channels = counts.comm;
   int threads = model->max_threads(a, p);
   const long long threshold = model->thread_threshold(a, p);
+  const bool via_collnet = cut.algorithm == Algorithm::collnet_direct || cut.algorithm == Algorithm::collnet_chain ||
+                           (cut.algorithm == Algorithm::nvls && config.nodes > 1);
   if (on_switch) {
     channels = counts.nvls;
-    if (config.nodes > 1 && cut.algorithm == Algorithm::nvls) channels = std::min(channels, counts.comm);
+    if (via_collnet && since(28)) channels = std::min(channels, counts.comm);
+  } else if (cut.algorithm == Algorithm::collnet_direct) {
+    channels = direct_channels(total, threads, threshold);
   } else if (ranks > 1) {
     while (channels >= 2 && total < channels * threads * threshold) --channels;
     while (total < channels * threads * threshold && threads % 128 == 0) threads /= 2;
@@ -63,14 +68,27 @@ Plan Communicator::Impl::plan(const Call& call) const {
   if (since(22) && (cut.algorithm == Algorithm::tree || cut.algorithm == Algorithm::pat)) threads = 640;
   plan.threads = threads;
 
-  const int heads = std::max(1, nvls.channels);
+  const int heads = static_cast<int>(std::max<std::size_t>(1, agreed_heads));
   const bool ring_simple = cut.algorithm == Algorithm::ring && cut.protocol == Protocol::simple;
   const bool sliced = ring_simple && (call.op == Op::all_reduce || spread);
   plan.slices = sliced ? 2 : 1;
   plan.slots = sliced ? 4 : 8;
 
   std::int64_t largest = 0;
-  if (since(22)) {
+  if (since(22) && via_collnet) {
+    // Nothing is dealt out before: all channels walk the buffer together, each its own part of every loop.
+    const std::int64_t chunk = chunk_of(cut, channels, total, heads);
+    const std::int64_t part = chunk * (cut.algorithm == Algorithm::collnet_direct ? direct_heads
+                                       : cut.algorithm == Algorithm::nvls         ? heads
+                                                                                  : 1);
+    const std::int64_t loop = part * channels, rest = total % loop;
+    plan.channels = channels;
+    plan.looped_interleaved = true;
+    for (int i = 0; i < channels; ++i) {
+      plan.channel_bytes.emplace_back(total / loop * part + std::clamp<std::int64_t>(rest - i * part, 0, part));
+    }
+    plan.chunk = sim::Bytes{chunk};
+  } else if (since(22)) {
     // Whole cells, one contiguous range per channel; a cell is the least that is worth a channel.
     const std::int64_t least = since(30) ? 32 << 10 : since(23) ? 16 << 10 : 512;
     const std::int64_t moved = std::max(least, cut.api_bytes * cut.traffic);
@@ -107,6 +125,7 @@ Plan Communicator::Impl::plan(const Call& call) const {
     std::int64_t parts = 1;
     if (cut.algorithm == Algorithm::ring && (call.op == Op::all_reduce || spread)) parts = ranks;
     if (on_switch) parts = heads;
+    if (cut.algorithm == Algorithm::collnet_direct) parts = direct_heads;
     const std::int64_t loop = chunk * parts * channels;
     const std::int64_t rest = total % loop;
     const std::int64_t tail = ceil_div(ceil_div(rest, parts * channels), 16) * 16 * parts;
@@ -120,13 +139,27 @@ Plan Communicator::Impl::plan(const Call& call) const {
     }
     plan.chunk = sim::Bytes{chunk};
   }
-  const auto step = cut.protocol == Protocol::simple ? env("NCCL_BUFFSIZE", 4 << 20) / 8 : plan.chunk.count();
+  const auto step = cut.protocol == Protocol::simple ? simple_buffer() / 8 : plan.chunk.count();
   plan.slice_min = sim::Bytes{std::max<std::int64_t>(16, step * (sliced ? 2 : 1) / 32)};
   return plan;
 }
 
+// CollNetDirect gives up channels in stages: 16, 8, 4, 2, 1, and asks for less per channel half-way to each.
+int Communicator::Impl::direct_channels(std::int64_t bytes, int threads, long long threshold) const {
+  int channels = counts.comm;
+  bool too_many = true;
+  for (int stage = 16; stage >= 1 && too_many; stage /= 2) {
+    while ((too_many = bytes < static_cast<std::int64_t>(channels) * threads * direct_heads * threshold) &&
+           channels > stage) {
+      if (channels == stage + stage / 2) threshold /= 2;
+      --channels;
+    }
+  }
+  return channels;
+}
+
 std::int64_t Communicator::Impl::chunk_of(const Cut& cut, int channels, std::int64_t bytes, int heads) const {
-  const auto simple_step = env("NCCL_BUFFSIZE", 4 << 20) / 8;
+  const auto simple_step = simple_buffer() / 8;
   std::int64_t chunk = simple_step;
   std::int64_t grain = 512;
   if (cut.protocol == Protocol::ll) {
@@ -161,7 +194,7 @@ std::int64_t Communicator::Impl::chunk_of(const Cut& cut, int channels, std::int
       break;
     case Algorithm::nvls: {
       std::int64_t most = nvls_chunk;
-      if (nodes > 1 && since(21) &&
+      if (nodes > 1 && since(19) &&
           model->bandwidth(collective_index(Op::all_reduce), static_cast<int>(Algorithm::nvls), 2) < 150) {
         most = 32768;
       }
@@ -179,7 +212,7 @@ std::int64_t Communicator::Impl::chunk_of(const Cut& cut, int channels, std::int
       if (bytes < 1 * lots * chunk && chunk > 32768) chunk = 32768;
       break;
     case Algorithm::collnet_direct: {
-      const std::int64_t all = static_cast<std::int64_t>(channels) * std::max(1, collnet_direct.channels);
+      const std::int64_t all = static_cast<std::int64_t>(channels) * direct_heads;
       halve([&] { return bytes / (all * chunk) < 2 * 64; }, 131072);
       halve([&] { return bytes / (all * chunk) < 2 * 8; }, 32768);
       break;

@@ -163,7 +163,10 @@ float TuneModel::bus_bandwidth(int c, int a, int p) const {
   if (via_collnet && p != simple) return 0;
   if (a == direct) {
     if (c == all_gather || c == reduce_scatter) {
-      bus = ppn * std::min(g.bw_intra, g.bw_inter * 0.9F);
+      bus = ppn * (since(27) ? std::min(g.bw_intra, g.bw_inter * 0.9F) : g.bw_intra);
+      // Measured at 1 and 8 GPUs per node, interpolated between.
+      const float w = (ppn - 1) / (8 - 1);
+      if (!since(27)) narrow(bus * (static_cast<double>(w) * 0.85 + static_cast<double>(1 - w) * 0.95));
     } else {
       // Every GPU needs a NIC of its own to reach full speed.
       auto factor = static_cast<float>(ppn / (1.0 * n));
@@ -174,8 +177,8 @@ float TuneModel::bus_bandwidth(int c, int a, int p) const {
   }
   if (a == chain && !since(18)) narrow(bus * .75);
   if ((a == nvls || a == direct) && (c == all_gather || c == reduce_scatter) && in_.nodes > 1) {
-    const bool heads_enough = in_.ranks / in_.nodes <= in_.collnet_direct->channels;
-    if (!in_.collnet || !heads_enough) return 0;
+    const bool heads_enough = in_.ranks / in_.nodes <= in_.collnet_heads;
+    if (!in_.collnet || !heads_enough || (a == nvls && !since(27))) return 0;
   }
   return bus;
 }
@@ -281,6 +284,7 @@ void TuneModel::forbid(const Environment& env) {
       if (!since(19) && c != all_reduce && a == ring) on = true;  // so that NCCL_ALGO=Tree can run whole applications
       if (in_.nodes == 1 && a == nvls_tree) on = false;
       if (!in_.collnet && (a == direct || a == chain || (a == nvls && in_.nodes > 1))) on = false;
+      if (!in_.collnet_chain_usable && a == chain) on = false;
       if (!in_.has_switch && a == direct) on = false;
       if (!in_.nvls && (a == nvls || a == nvls_tree)) on = false;
       for (int p = 0; p < protocols; ++p) {

@@ -21,6 +21,8 @@ struct TuneInput {
   bool has_switch = false;
   bool nvls = false;  // supported on this machine
   bool collnet = false;
+  int collnet_heads = 0;
+  bool collnet_chain_usable = true;
   int comm_channels = 1;
   const Found* ring = nullptr;
   const Found* tree = nullptr;

@@ -144,7 +144,8 @@ class Communicator {
   /// Every candidate with its model time, best first (the "why" of `linkcast nccl`).
   std::vector<Choice> candidates(const Call& call) const;
   Plan plan(const Call& call) const;
-  P2pPlan p2p_plan(const Call& call, sim::Bytes message) const;
+  P2pPlan p2p_plan(const Call& call, sim::Bytes message) const;  // between nodes where there are several
+  P2pPlan p2p_plan(sim::Bytes message, bool network) const;      // over the network, or inside a node
   /// Ring order of a channel: ranks, starting anywhere. channel < channels().comm.
   std::vector<int> ring(int channel) const;
   /// Tree of a channel: parent per rank (-1: the root).
