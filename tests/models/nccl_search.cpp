@@ -142,6 +142,8 @@ TEST_CASE("What the search skips changes nothing", "[nccl][property]") {
         Config config;
         config.version = Version::parse(version);
         config.env.set("NCCL_P2P_DISABLE", p2p);
+        const bool network = !system.of_type(NodeType::net).empty();
+        if (network && std::string{p2p} == "0") config.nodes = 4;
         const Communicator quick{system, config};
         config.exhaustive = true;
         const Communicator full{system, config};
@@ -156,6 +158,7 @@ TEST_CASE("What the search skips changes nothing", "[nccl][property]") {
           CHECK(a.same_channels == b.same_channels);
           CHECK(a.cross_nic == b.cross_nic);
           CHECK(a.intra == b.intra);
+          CHECK(a.inter == b.inter);
         }
       }
     }

@@ -91,7 +91,7 @@ std::int64_t Communicator::Impl::p2p_chunk() const {
   } else {
     chunk = env("NCCL_P2P_PCI_CHUNKSIZE", 128 << 10);
   }
-  return since(20) ? std::min<std::int64_t>(chunk, simple_buffer() / 8) : chunk;
+  return since(19) ? std::min<std::int64_t>(chunk, simple_buffer() / 8) : chunk;
 }
 
 P2pPlan Communicator::Impl::p2p_plan(sim::Bytes message, bool network) const {
