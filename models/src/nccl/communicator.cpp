@@ -130,6 +130,16 @@ void Communicator::Impl::agree() {
   collnet_chain = least(&Machine::collnet_chain);
   collnet_direct = least(&Machine::collnet_direct);
   nvls = least(&Machine::nvls);
+  int fewest = topo->nets(), most = fewest;
+  for (const auto& m : machines) {
+    fewest = std::min(fewest, m->topo->nets());
+    most = std::max(most, m->topo->nets());
+  }
+  if (fewest != most && since(30) && env("NCCL_IGNORE_NET_MISMATCH", 0) != 1) {
+    notes.push_back("nodes with " + std::to_string(fewest) + " and with " + std::to_string(most) +
+                    " network ports: NCCL " + config.version.str() +
+                    " refuses to start unless NCCL_IGNORE_NET_MISMATCH=1 is set");
+  }
   graphs["RING"] = publish(ring);
   graphs["TREE"] = publish(tree);
   if (collnet_chain.channels > 0) graphs["COLLNET_CHAIN"] = publish(collnet_chain);
@@ -247,6 +257,7 @@ int Communicator::nodes() const { return impl_->config.nodes; }
 const System& Communicator::system() const { return impl_->machines.front()->system; }
 const System& Communicator::system_of(int node) const { return impl_->machine(node).system; }
 const Config& Communicator::config() const { return impl_->config; }
+const std::vector<std::string>& Communicator::notes() const { return impl_->notes; }
 const std::map<std::string, Graph>& Communicator::graphs() const { return impl_->graphs; }
 ChannelCounts Communicator::channels() const { return impl_->counts; }
 

@@ -67,6 +67,7 @@ struct Communicator::Impl {
   bool x86 = false, amd = false, intel = false, power = false, mixed_vendor = false;
   Found ring, tree, nvls, collnet_chain, collnet_direct;
   std::map<std::string, Graph> graphs;
+  std::vector<std::string> notes;
   ChannelCounts counts;
   bool nvls_usable = false;  // multicast, enough GPUs, not switched off
   bool collnet = false;

@@ -134,6 +134,8 @@ class Communicator {
   const System& system() const;  // of node 0's kind, or the first kind that has nodes
   const System& system_of(int node) const;
   const Config& config() const;
+  /// Sentences for people about what NCCL would do that numbers do not show.
+  const std::vector<std::string>& notes() const;
   /// "RING", "TREE", "NVLS", "COLLNET_CHAIN", "COLLNET_DIRECT": those that were found.
   const std::map<std::string, Graph>& graphs() const;
   ChannelCounts channels() const;
