@@ -7,6 +7,7 @@
 
 #include "linkcast/topologies/describe.hpp"
 #include "machine.hpp"
+#include "topo_import.hpp"
 #include "topo_json.hpp"
 #include "write_file.hpp"
 
@@ -117,6 +118,7 @@ void add_topo(Form root) {
       "  linkcast topo export dgx-a100 --format dot | dot -Tsvg > dgx-a100.svg\n"
       "  linkcast topo export dgx-h100 > my-machine.yaml\n");
   export_form.performs([o](Io& io) { return export_as(*o, io); });
+  add_topo_import(topo);
 }
 
 }  // namespace linkcast::cli
