@@ -56,7 +56,7 @@ class Reader {
         continue;
       }
       if (c == ']') return fail(at_, "']' without '['");
-      if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '\x7f' || c == '{' || c == '}' || c == '\\') {
+      if (!name_character(c)) {
         return fail(at_, "not a character of a name", "names are divided by commas, without blanks");
       }
       ++at_;
@@ -169,12 +169,17 @@ Numbered numbered(std::string_view name) {
 
 }  // namespace
 
+bool name_character(char c) {
+  const auto u = static_cast<unsigned char>(c);
+  return u > ' ' && u < 0x7f && std::string_view{"\"'\\{}[],#"}.find(c) == std::string_view::npos;
+}
+
 std::optional<HostListProblem> expand_host_list(std::string_view text, std::vector<std::string>& out,
                                                 std::size_t limit) {
   return Reader{text, out, limit}.read();
 }
 
-std::string host_list(const std::vector<std::string>& names) {
+std::string host_list(std::span<const std::string> names) {
   std::string out;
   for (std::size_t i = 0; i < names.size();) {
     if (i > 0) out += ',';

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,10 @@
 namespace linkcast::topologies {
 
 inline constexpr std::size_t max_listed_names = std::size_t{1} << 18;
+
+/// What names of hosts and switches are made of: printable ASCII without blanks, quotes, brackets, commas, backslashes
+/// and '#'.
+bool name_character(char c);
 
 struct HostListProblem {
   std::size_t offset = 0;  // in the text
@@ -23,6 +28,6 @@ std::optional<HostListProblem> expand_host_list(std::string_view text, std::vect
                                                 std::size_t limit = max_listed_names);
 
 /// The other way: "gpu[001-003,007],login1". Names keep their order; only neighbours are joined.
-std::string host_list(const std::vector<std::string>& names);
+std::string host_list(std::span<const std::string> names);
 
 }  // namespace linkcast::topologies

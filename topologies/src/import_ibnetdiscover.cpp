@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "host_list.hpp"
 #include "ib_text.hpp"
 #include "import_parts.hpp"
 #include "import_shape.hpp"
@@ -57,11 +58,7 @@ std::optional<AdapterName> adapter_name(std::string_view description) {
     if (description.find(vendor) != std::string_view::npos) return std::nullopt;
   }
   if (number_after(host, "MT") || host == "Quantum" || host == "Quantum-2") return std::nullopt;
-  for (const char c : host) {
-    if (static_cast<unsigned char>(c) <= ' ' || std::string_view{"\"'[]{},#"}.find(c) != std::string_view::npos) {
-      return std::nullopt;
-    }
-  }
+  if (host.size() > 256 || !std::all_of(host.begin(), host.end(), name_character)) return std::nullopt;
   device = device.substr(0, device.find(' '));
   return AdapterName{std::string{host}, std::string{device}, key_of(device)};
 }

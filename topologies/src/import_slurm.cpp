@@ -10,6 +10,7 @@
 
 #include "host_list.hpp"
 #include "import_parts.hpp"
+#include "import_shape.hpp"
 #include "import_slurm.hpp"
 #include "import_text.hpp"
 #include "map_reader.hpp"
@@ -244,7 +245,8 @@ ImportedNetwork network_of(const SlurmTopology& topology, const ImportInput& in)
   auto network = network_of(tree, in);
   for (const auto& h : network.hosts) network.domains.push_back(domain[h]);
   if (!network.hosts.empty()) {
-    in.notes.know(fmt::format("{} blocks with {} hosts{}", topology.blocks.size(), network.hosts.size(),
+    in.notes.know(fmt::format("{} with {}{}", counted(topology.blocks.size(), "block", "blocks"),
+                              counted(network.hosts.size(), "host", "hosts"),
                               topology.block_sizes.empty()
                                   ? std::string{}
                                   : fmt::format(", planned in sizes of {}", fmt::join(topology.block_sizes, ", "))));

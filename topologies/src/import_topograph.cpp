@@ -3,9 +3,12 @@
 // their switch), in `capacity_blocks` (a list, named by the switches, or a map) or named by the switches themselves.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
+#include "host_list.hpp"
+#include "import_shape.hpp"
 #include "import_slurm.hpp"
 #include "import_text.hpp"
 #include "import_tree.hpp"
@@ -49,7 +52,9 @@ class Model {
     auto net = network_of(tree_, in_);
     if (!in_.problems.empty()) return {};
     domains(net);
-    if (attributes_ > 0) in_.notes.know(fmt::format("{} labels that say nothing of the network: skipped", attributes_));
+    if (attributes_ > 0)
+      in_.notes.know(fmt::format("{} of the network: skipped",
+                                 counted(attributes_, "label that says nothing", "labels that say nothing")));
     in_.notes.lack("how many cables join the switches, of what rate and length: topograph's models have no cables");
     return net;
   }
@@ -226,6 +231,9 @@ class Model {
     for (const auto& e : labels->entries) {
       if (e.value.is_scalar() && domain_key(e.key.text)) {
         domain = e.value.text;
+        if (domain.size() > 256 || !std::all_of(domain.begin(), domain.end(), name_character)) {
+          in_.problems.add(e.value, fmt::format("'{}' is no name of a domain", quoted(domain)));
+        }
       } else {
         ++attributes_;
       }
@@ -255,7 +263,7 @@ class Model {
       least = std::min(least, n);
       most = std::max(most, n);
     }
-    in_.notes.know(fmt::format("{} NVLink domains of {} hosts", sizes.size(),
+    in_.notes.know(fmt::format("{} of {} hosts", counted(sizes.size(), "NVLink domain", "NVLink domains"),
                                least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most)));
   }
 

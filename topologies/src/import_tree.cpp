@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "host_list.hpp"
 #include "import_shape.hpp"
 #include "import_text.hpp"
 
@@ -65,8 +66,16 @@ class Reader {
     in_.problems.add(in_.file, where.line, where.column, std::move(text), std::move(help));
   }
 
+  void sound(const TreeName& n) {
+    if (n.name.empty() || n.name.size() > 256 || !std::all_of(n.name.begin(), n.name.end(), name_character)) {
+      problem(n, fmt::format("'{}' is no name of a switch", quoted(n.name)),
+              "letters, digits, '-', '_', '.' and the like");
+    }
+  }
+
   void name_all() {
     for (const auto& s : tree_.switches) {
+      sound(s.name);
       const auto [known, added] = index_.try_emplace(s.name.name, static_cast<int>(nodes_.size()));
       if (!added) {
         problem(s.name, fmt::format("switch '{}' a second time", quoted(s.name.name)),
@@ -93,6 +102,7 @@ class Reader {
                     near.empty() ? "a line of its own must say what is below it" : "did you mean '" + near + "'?");
             continue;
           }
+          sound(c);
           known = index_.emplace(c.name, static_cast<int>(nodes_.size())).first;
           nodes_.push_back({&c, nullptr, nullptr, -1, {}, false, 0});
         }
