@@ -8,6 +8,7 @@
 
 #include "build.hpp"
 #include "catalog.hpp"
+#include "cluster_overrides.hpp"
 #include "linkcast/topologies/nccl_import.hpp"
 #include "merge.hpp"
 #include "source_file.hpp"
@@ -84,20 +85,6 @@ Value with_bases(const Source& file, Problems& problems, std::vector<std::string
   return below.is_map() ? merged(below, document) : document;
 }
 
-/// The machine as one file: what it extends and what its parameters chose is written out.
-std::string self_contained(const Value& document, const std::string& name) {
-  Value out = document;
-  std::erase_if(out.entries, [](const Value::Entry& e) { return e.key.text == "extends" || e.key.text == "aliases"; });
-  if (!out.get("name")) {
-    Value::Entry e;
-    e.key.kind = e.value.kind = Value::Kind::scalar;
-    e.key.text = "name";
-    e.value.text = name;
-    out.entries.insert(out.entries.begin() + (out.entries.empty() ? 0 : 1), std::move(e));
-  }
-  return emit_yaml(out);
-}
-
 void check_reachable(NodeBuild& b, const Value& document) {
   const Fabric fabric{std::make_shared<const Fabric::Data>(b.data)};
   if (b.gpus.size() < 2 || fabric.gpu_components() <= 1) return;
@@ -117,63 +104,107 @@ void check_reachable(NodeBuild& b, const Value& document) {
 
 }  // namespace
 
-Fabric load_yaml(const Source& file, const std::string& name, const LoadOptions& options) {
-  Problems problems;
-  auto data = std::make_shared<Fabric::Data>();
-  const ReadContext context{&problems, &data->numbers};
-  auto document = with_bases(file, problems, {});
-  problems.keep(file);
-  if (!document.is_map()) problems.throw_if_any();
-  apply_parameters(context, document, options.params, data->params);
+std::string TopologyFile::self_contained() const {
+  Value out = document;
+  std::erase_if(out.entries, [](const Value::Entry& e) { return e.key.text == "extends" || e.key.text == "aliases"; });
+  if (!out.get("name")) {
+    Value::Entry e;
+    e.key.kind = e.value.kind = Value::Kind::scalar;
+    e.key.text = "name";
+    e.value.text = name;
+    out.entries.insert(out.entries.begin() + (out.entries.empty() ? 0 : 1), std::move(e));
+  }
+  return emit_yaml(out);
+}
 
-  MapReader r{context, document, "the topology"};
-  r.find("schema");
-  r.find("extends");
-  r.find("aliases");
-  data->name = r.word("name").value_or(name);
-  data->title = r.word("title").value_or("");
-  data->text = self_contained(document, data->name);
-  const auto* own = r.find("parts");
-  const auto* node = problems.empty() ? r.need("node") : r.find("node");
-  const auto* overrides = r.find("overrides");
+std::unique_ptr<TopologyFile> read_topology_file(const Source& file, const std::string& name,
+                                                 const std::map<std::string, std::string>& params) {
+  auto out = std::make_unique<TopologyFile>();
+  auto& f = *out;
+  f.document = with_bases(file, f.problems, {});
+  f.problems.keep(file);
+  if (!f.document.is_map()) f.problems.throw_if_any();
+  apply_parameters(f.context(), f.document, params, f.params);
+
+  MapReader r{f.context(), f.document, "the topology"};
+  for (const auto key : {"schema", "extends", "aliases"}) r.find(key);
+  f.name = r.word("name").value_or(name);
+  f.title = r.word("title").value_or("");
+  f.parts = r.find("parts");
+  f.node = f.problems.empty() ? r.need("node") : r.find("node");
+  f.overrides = r.find("overrides");
+  f.nodes = r.find("nodes");
+  f.network = r.find("network");
   r.done();
+  return out;
+}
 
-  Parts parts{context, own};
-  NodeBuild build{context, parts, *data, {}, {}, {}, {}, {}, {}, nullptr, nullptr, {}, {}};
-  if (node) build_node(build, *node);
+std::shared_ptr<Fabric::Data> build_machine(TopologyFile& file, const Value* overrides) {
+  auto data = std::make_shared<Fabric::Data>();
+  data->name = file.name;
+  data->title = file.title;
+  data->text = file.self_contained();
+  data->params = file.params;
+  const ReadContext context{&file.problems, &data->numbers};
+  Parts parts{context, file.parts};
+  NodeBuild build{context, parts, *data};
+  if (file.node) build_node(build, *file.node);
   parts.check_own();
   if (overrides) apply_overrides(build, *overrides);
-  if (problems.empty()) check_reachable(build, document);
-  problems.throw_if_any();
+  if (file.problems.empty()) check_reachable(build, file.document);
+  return data;
+}
+
+std::shared_ptr<Fabric::Data> changed_machine(TopologyFile& file, const Fabric::Data& machine, const Value& overrides) {
+  auto data = std::make_shared<Fabric::Data>(machine);
+  data->cache = std::make_shared<Fabric::Data::RouteCache>();
+  const ReadContext context{&file.problems, nullptr};
+  Parts parts{context, file.parts};
+  NodeBuild build{context, parts, *data};
+  build.gpus = data->gpus;
+  apply_overrides(build, overrides);
+  if (file.problems.empty()) check_reachable(build, file.document);
+  return data;
+}
+
+Fabric load_yaml(const Source& file, const std::string& name, const LoadOptions& options) {
+  const auto read = read_topology_file(file, name, options.params);
+  Value of_machine;
+  const Value* overrides = read->overrides;
+  if (overrides && read->cluster()) {
+    of_machine = split_overrides(*overrides).machine;
+    overrides = &of_machine;
+  }
+  auto data = build_machine(*read, overrides);
+  read->problems.throw_if_any();
   return Fabric{std::move(data)};
 }
 
-Fabric load(std::string_view name_or_path, const LoadOptions& options) {
+NamedTopology find_topology(std::string_view name_or_path) {
   const std::string name{name_or_path};
-  if (options.nodes < 1) throw sim::InputError(fmt::format("{} nodes", options.nodes), "at least 1");
-  if (options.nodes > 1) {
-    throw sim::InputError(
-        fmt::format("{} nodes: '{}' describes one machine and no network between machines", options.nodes, name),
-        "load it with 1 node");
-  }
   if (name.empty()) throw sim::InputError("no topology named", "a catalog name or a file");
-  if (const auto entry = catalog_entry(name)) return load_yaml(catalog_source(*entry), entry->name, options);
+  if (const auto entry = catalog_entry(name)) return {catalog_source(*entry), entry->name, false};
   std::error_code error;
   if (!fs::exists(name, error)) {
     throw sim::InputError(fmt::format("no topology '{}': neither in the catalog nor a file", name),
                           suggest(name, catalog_spellings()));
   }
-  const auto file = read_source(name);
+  auto file = read_source(name);
   const auto first = file->text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   const bool xml = first != std::string::npos && file->text[first] == '<';
-  const auto stem = fs::path{name}.stem().string();
-  if (xml) {
-    if (!options.params.empty()) {
-      throw sim::InputError(fmt::format("'{}' is an NCCL topology: it has no parameters", name));
-    }
-    return fabric_from_nccl(models::nccl::read_topology_xml(file->text, name), stem);
-  }
-  return load_yaml(file, stem, options);
+  return {std::move(file), fs::path{name}.stem().string(), xml};
+}
+
+Fabric load(std::string_view name_or_path, const LoadOptions& options) {
+  if (options.nodes < 1) throw sim::InputError(fmt::format("{} nodes", options.nodes), "at least 1");
+  if (options.nodes > 1)
+    throw sim::InputError(fmt::format("{} nodes of '{}' are a cluster, not one machine", options.nodes, name_or_path),
+                          "load it with 1 node, or as a cluster");
+  const auto found = find_topology(name_or_path);
+  if (!found.xml) return load_yaml(found.file, found.name, options);
+  if (!options.params.empty())
+    throw sim::InputError(fmt::format("'{}' is an NCCL topology: it has no parameters", name_or_path));
+  return fabric_from_nccl(models::nccl::read_topology_xml(found.file->text, found.file->name), found.name);
 }
 
 }  // namespace linkcast::topologies

@@ -29,11 +29,13 @@ std::span<const PortId> Network::ports_of(int node, int nic) const {
   return std::span{data_->port_ids}.subspan(begin, data_->first_port.at(at + 1) - begin);
 }
 
-std::string Network::name_of(SwitchId s) const {
-  const auto i = static_cast<std::size_t>(s);
-  if (!data_->switch_names.empty()) return data_->switch_names.at(i);
+std::string Network::name_of(SwitchId s) const { return data_->switch_name(static_cast<std::size_t>(s)); }
+
+std::string Network::Data::switch_name(std::size_t i) const {
+  if (!switch_names.empty()) return switch_names.at(i);
   static constexpr const char* tiers[] = {"leaf", "spine", "core"};
-  const auto& sw = data_->switches.at(i);
+  const auto& sw = switches.at(i);
+  if (generator == "dragonfly" || generator == "torus") return fmt::format("router[{}]", sw.index);
   return sw.tier < 3 ? fmt::format("{}[{}]", tiers[sw.tier], sw.index) : fmt::format("tier{}[{}]", sw.tier, sw.index);
 }
 

@@ -35,6 +35,7 @@ struct Network::Data {
   CableId add(Cable c);
   /// A kind of cable, made where there is none yet.
   std::uint16_t cable_model(sim::Rate rate, sim::Time latency, const std::string& state);
+  std::string switch_name(std::size_t s) const;
   std::uint32_t end(PortId p) const { return static_cast<std::uint32_t>(p); }
   std::uint32_t end(SwitchId s) const {
     return static_cast<std::uint32_t>(places.size()) + static_cast<std::uint32_t>(s);

@@ -148,7 +148,27 @@ models::NetworkModel read_network(MapReader& r, const std::string& name) {
   return p;
 }
 
+SwitchModel read_network_switch(MapReader& r, const std::string& name) {
+  SwitchModel p;
+  p.name = name;
+  p.radix = static_cast<int>(r.integer("radix", 0, 4096, true).value_or(0));
+  p.rate = r.rate("rate", true).value_or(sim::Rate::from_GBps(1));
+  p.latency = r.time("latency", true).value_or(sim::Time{});
+  p.sharp = r.boolean("sharp").value_or(false);
+  return p;
+}
+
+CablePart read_cable(MapReader& r, const std::string& name) {
+  CablePart p;
+  p.name = name;
+  p.per_metre = r.time("per_metre", true).value_or(sim::Time{});
+  p.fec = r.time("fec", true).value_or(sim::Time{});
+  return p;
+}
+
 std::string_view noun(std::string_view kind) {
+  if (kind == "network_switches") return "network switch";
+  if (kind == "cables") return "cable";
   if (kind == "gpus") return "GPU";
   if (kind == "links") return "link";
   if (kind == "switches") return "switch";
@@ -236,11 +256,17 @@ const NicPart* Parts::nic(const std::string& n, const Value& at) {
 const models::NetworkModel* Parts::network(const std::string& n, const Value& at) {
   return get(networks_, "networks", n, at, read_network);
 }
+const SwitchModel* Parts::network_switch(const std::string& n, const Value& at) {
+  return get(network_switches_, "network_switches", n, at, read_network_switch);
+}
+const CablePart* Parts::cable(const std::string& n, const Value& at) {
+  return get(cables_, "cables", n, at, read_cable);
+}
 
 void Parts::check_own() {
   if (!own_) return;
   MapReader r{context_, *own_, "'parts'"};
-  for (std::string_view kind : {"gpus", "links", "switches", "cpus", "hosts", "nics", "networks"}) {
+  for (std::string_view kind : {"gpus", "links", "switches", "cpus", "hosts", "nics", "networks", "network_switches", "cables"}) {
     const auto* group = r.find(kind);
     if (!group) continue;
     if (!group->is_map()) {
@@ -256,6 +282,8 @@ void Parts::check_own() {
       if (kind == "hosts") host(name, e.key);
       if (kind == "nics") nic(name, e.key);
       if (kind == "networks") network(name, e.key);
+      if (kind == "network_switches") network_switch(name, e.key);
+      if (kind == "cables") cable(name, e.key);
     }
   }
   r.done();

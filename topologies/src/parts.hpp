@@ -11,6 +11,7 @@
 #include "linkcast/models/gpu.hpp"
 #include "linkcast/models/link.hpp"
 #include "linkcast/models/network.hpp"
+#include "linkcast/topologies/network.hpp"
 #include "map_reader.hpp"
 
 namespace linkcast::topologies {
@@ -61,6 +62,12 @@ struct NicPart {
   std::string pci_class, pci_vendor, pci_device;
 };
 
+/// A kind of cable with its transceivers: what one way costs besides its length.
+struct CablePart {
+  std::string name;
+  sim::Time per_metre, fec;
+};
+
 class Parts {
  public:
   /// `own`: the `parts` map of the file, or null.
@@ -75,6 +82,8 @@ class Parts {
   const HostPart* host(const std::string& name, const Value& at);
   const NicPart* nic(const std::string& name, const Value& at);
   const models::NetworkModel* network(const std::string& name, const Value& at);
+  const SwitchModel* network_switch(const std::string& name, const Value& at);
+  const CablePart* cable(const std::string& name, const Value& at);
 
   /// Checks the file's own parts that nothing used: a mistake there is a mistake too.
   void check_own();
@@ -97,9 +106,12 @@ class Parts {
   Store<HostPart> hosts_;
   Store<NicPart> nics_;
   Store<models::NetworkModel> networks_;
+  Store<SwitchModel> network_switches_;
+  Store<CablePart> cables_;
 };
 
-/// Names of the catalog's parts of one kind ("gpus", "links", "switches", "cpus", "hosts", "nics", "networks").
+/// Names of the catalog's parts of one kind ("gpus", "links", "switches", "cpus", "hosts", "nics", "networks",
+/// "network_switches", "cables").
 std::vector<std::string> catalog_part_names(std::string_view kind);
 
 }  // namespace linkcast::topologies
