@@ -72,6 +72,7 @@ void Cluster::Data::index_resources() {
 
 sim::ResourceTable Cluster::resources() const {
   sim::ResourceTable table;
+  table.reserve(resource_count());
   for (const auto k : data_->kind_of) {
     for (const auto& l : data_->kinds[k].links()) {
       table.add({{}, l.payload, l.bare});

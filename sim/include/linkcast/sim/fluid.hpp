@@ -51,6 +51,7 @@ std::int64_t fixed_weight(double weight);
 class ResourceTable {
  public:
   ResourceId add(Resource r);  // requires capacity > 0 and bare >= capacity
+  void reserve(std::size_t n) { resources_.reserve(n); }
   const Resource& operator[](ResourceId id) const { return resources_[static_cast<std::size_t>(id)]; }
   std::size_t size() const { return resources_.size(); }
 
