@@ -32,7 +32,7 @@ std::vector<LoadOptions> combinations(const topologies::CatalogLine& line) {
 
 TEST_CASE("every catalog entry is sound, with every combination of its parameters", "[topologies][catalog]") {
   const auto lines = topologies::list_catalog();
-  CHECK(lines.size() >= 17);
+  CHECK(lines.size() >= 40);
   for (const auto& line : lines) {
     CHECK_FALSE(line.title.empty());
     for (const auto& options : combinations(line)) {

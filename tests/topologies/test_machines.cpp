@@ -123,3 +123,60 @@ TEST_CASE("graphs and channels of GB200 as recorded from NCCL", "[topologies][ma
 TEST_CASE("trays: wrong numbers are told", "[topologies][machines]") {
   CHECK_THROWS_WITH(trays("gb200-nvl72", 19), Catch::Contains("parameter 'trays' cannot be '19'"));
 }
+
+TEST_CASE("machines of clouds and sites: GPUs, NICs, ports, rate and usual network", "[topologies][machines]") {
+  struct Row {
+    const char* name;
+    int gpus, nics, ports;
+    double gbps;  // of a NIC, all its ports together
+    const char* fabric;
+  };
+  const Row rows[] = {
+      {"azure-ndv2", 8, 1, 1, 100, ""},          {"azure-ndv4", 8, 8, 1, 200, ""},
+      {"azure-ndv5", 8, 8, 1, 400, ""},          {"azure-ndv5-h200", 8, 8, 1, 400, ""},
+      {"azure-ncv4", 4, 1, 1, 100, "tcp"},       {"aws-p4d", 8, 4, 1, 100, "efa"},  // 400 Gb/s
+      {"aws-p4de", 8, 4, 1, 100, "efa"},         {"aws-p5", 8, 8, 4, 400, "efa"},   // 32 x 100 = 3200 Gb/s
+      {"aws-p5en", 8, 8, 2, 400, "efa"},         {"aws-p6-b200", 8, 8, 1, 400, "efa"},
+      {"aws-g5", 8, 1, 1, 100, "efa"},           {"gcp-a3-high", 8, 4, 1, 200, "tcpx"},
+      {"gcp-a3-mega", 8, 8, 1, 200, "tcpxo"},    {"gcp-a3-ultra", 8, 8, 1, 400, "roce"},
+      {"gcp-a4", 8, 8, 1, 400, "roce"},          {"meta-grand-teton", 8, 8, 1, 400, "roce"},
+      {"hpn-host", 8, 8, 2, 400, "roce"},        {"oci-bm-gpu-h100", 8, 8, 2, 400, "roce"},
+      {"oci-bm-gpu-a100", 8, 8, 2, 200, "roce"}, {"polaris", 4, 2, 1, 200, "slingshot"},
+      {"gh200-x4", 4, 4, 1, 200, "slingshot"},   {"dgx-h100", 8, 8, 1, 400, ""},
+      {"dgx-a100", 8, 8, 1, 200, ""},            {"hgx-b300", 8, 8, 1, 800, ""},
+      {"gb200-nvl72", 72, 72, 1, 400, ""},       {"gb300-nvl72", 72, 72, 1, 800, ""},
+      {"dgx1-v100", 8, 4, 1, 100, ""},           {"dgx2-v100", 16, 8, 1, 100, ""},
+  };
+  for (const auto& row : rows) {
+    INFO(row.name);
+    const auto f = topologies::load(row.name);
+    CHECK(f.gpus().size() == static_cast<std::size_t>(row.gpus));
+    const auto nics = all(f, DeviceKind::nic);
+    REQUIRE(static_cast<int>(nics.size()) == row.nics);
+    for (const auto nic : nics) {
+      CHECK(std::atof(attribute(f, nic, "gbps").c_str()) == row.gbps);
+      CHECK(attribute(f, nic, "ports") == (row.ports == 1 ? "" : std::to_string(row.ports)));
+      CHECK(attribute(f, nic, "fabric") == row.fabric);
+    }
+  }
+}
+
+TEST_CASE("graphs that NCCL finds in machines of clouds", "[topologies][machines][nccl]") {
+  // NCCL run on the file that AWS ships, with what the machine fills in: four rings of a gen 3 x16, 8 channels.
+  CHECK(graphs(topologies::load("aws-p4d"), 4) == "RING 4x12/12 PIX; TREE 4x24/12 PIX; channels 8, per peer 1");
+  // NDv4 and NDv5, likewise: as the boards below them.
+  CHECK(graphs(topologies::load("azure-ndv4"), 4) == graphs(topologies::load("dgx-a100"), 4));
+  CHECK(graphs(topologies::load("azure-ndv5"), 4) == graphs(topologies::load("dgx-h100"), 4));
+  // Four EFA that NCCL sees as one are one 400 Gb/s NIC beside each GPU: as in a DGX H100.
+  CHECK(graphs(topologies::load("aws-p5"), 4) == graphs(topologies::load("dgx-h100"), 4));
+}
+
+TEST_CASE("plain TCP has no GPUDirect: NCCL sees the port without it", "[topologies][machines][nccl]") {
+  const auto gdr = [](const char* name) {
+    const auto s = topologies::nccl_system(topologies::load(name));
+    return s.nodes()[static_cast<std::size_t>(s.of_type(nccl::NodeType::net).front())].gdr;
+  };
+  CHECK_FALSE(gdr("azure-ncv4"));
+  CHECK(gdr("gcp-a3-high"));
+  CHECK(gdr("dgx-h100"));
+}

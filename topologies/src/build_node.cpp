@@ -185,7 +185,11 @@ void read_nics(NodeBuild& b, MapReader& node) {
                                         {"pci_device", b.nic_part->pci_device}};
     auto& attributes = b.data.devices.back().attributes;
     if (const auto n = ports.value_or(b.nic_part->ports); n > 1) attributes["ports"] = std::to_string(n);
-    if (const auto& kind = fabric.empty() ? b.nic_part->fabric : fabric; !kind.empty()) attributes["fabric"] = kind;
+    if (const auto& kind = fabric.empty() ? b.nic_part->fabric : fabric; !kind.empty()) {
+      attributes["fabric"] = kind;
+      const auto* network = b.parts.network(kind, *v);
+      if (network && !network->gpudirect) attributes["gdr"] = "0";
+    }
     if (b.trays > 1) attributes["rail"] = std::to_string(i % count);  // NIC k of every tray is on rail k
   }
   b.nic_trees.assign(b.nics.size(), 0);

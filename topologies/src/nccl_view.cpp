@@ -157,7 +157,7 @@ class View {
     n.id = packed(device, local_index(device));
     n.guid = static_cast<std::uint64_t>(device.node * 64 + local_index(device) + 1) << 8;
     n.port = 1;
-    n.gdr = true;
+    n.gdr = attribute(device, "gdr") != "0";
     n.max_conn = 131072;
     double gbps = 0;
     const auto text = attribute(device, "gbps");
