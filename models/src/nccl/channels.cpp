@@ -17,6 +17,7 @@ void Communicator::Impl::count_channels() {
   const bool new_enough = since(25) ? cc_min >= 90 : cc_min == 90;
   const bool few = since(20) ? n < 16 : 2 * n <= most;
   if (since(18) && new_enough && config.nodes > 1 && ring.bw_intra > 45.0F && few) n *= 2;
+  if (unpack && since(22) && config.nodes > 1 && n < 16 && env("NCCL_UNPACK_DOUBLE_NCHANNELS", 1) != 0) n *= 2;
 
   auto limit = env("NCCL_MAX_NCHANNELS", env("NCCL_MAX_NRINGS", most));
   limit = std::clamp<long long>(limit, 1, most);

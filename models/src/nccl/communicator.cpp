@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "linkcast/models/nccl/network_defaults.hpp"
 #include "nccl/communicator_impl.hpp"
 #include "nccl/node_trees.hpp"
 
@@ -11,6 +12,10 @@ namespace linkcast::models::nccl {
 
 Communicator::Impl::Impl(std::vector<System> systems, std::vector<std::uint16_t> kind_of_node, Config c)
     : config{std::move(c)} {
+  if (!config.network.empty()) apply_network_defaults(config.env, config.network, config.platform, config.version);
+  const auto defaults = network_defaults(config.network, config.platform, config.version);
+  unpack = defaults.unpack;
+  tuner = defaults.tuner;
   if (systems.empty()) throw sim::InputError{"no machine", "NCCL needs at least one"};
   if (!kind_of_node.empty()) config.nodes = static_cast<int>(std::min<std::size_t>(kind_of_node.size(), 1'000'000'000));
   if (config.nodes < 1 || config.nodes > 100'000) {
@@ -40,7 +45,8 @@ Communicator::Impl::Impl(std::vector<System> systems, std::vector<std::uint16_t>
   locals = topo->gpus();
   ranks = locals * config.nodes;
   for (const auto& m : machines) {
-    const auto gpus = m->system.of_type(NodeType::gpu);
+    const auto& nodes = m->seen.system.nodes();
+    const auto gpus = m->seen.system.of_type(NodeType::gpu);
     if (m->gpus() != locals) {
       throw sim::InputError{"machines of " + std::to_string(locals) + " and of " + std::to_string(m->gpus()) + " GPUs",
                             "every node of a communicator needs the same number of ranks here"};
@@ -48,9 +54,8 @@ Communicator::Impl::Impl(std::vector<System> systems, std::vector<std::uint16_t>
     for (int g = 0; g < locals; ++g) {
       for (int p = 0; p < locals; ++p) {
         if (m->topo->gpu_path(g, p).type != PathType::dis) continue;
-        throw sim::InputError{
-            "no path from " + m->system.nodes()[gpus[g]].name + " to " + m->system.nodes()[gpus[p]].name,
-            "connect their CPUs or their NVLinks"};
+        throw sim::InputError{"no path from " + nodes[gpus[g]].name + " to " + nodes[gpus[p]].name,
+                              "connect their CPUs or their NVLinks"};
       }
     }
     if (env("NCCL_SHM_DISABLE", 0) == 1 && !m->topo->p2p_allowed(0, locals - 1)) {
@@ -94,7 +99,7 @@ void Communicator::Impl::search(Machine& m) const {
   m.ring = run.find(Pattern::ring, 1, max_channels() / 2);
   m.tree = run.find(Pattern::balanced_tree, m.ring.channels, m.ring.channels);
   const bool collnet_port =
-      std::any_of(m.system.nodes().begin(), m.system.nodes().end(), [](const Node& n) { return n.collnet; });
+      std::any_of(m.seen.system.nodes().begin(), m.seen.system.nodes().end(), [](const Node& n) { return n.collnet; });
   if (wants_collnet() && collnet_port) {
     m.collnet_chain = run.find(Pattern::tree, m.ring.channels, m.ring.channels, true);
     m.collnet_direct = run.find(Pattern::collnet_direct, 1, max_channels(), true);
@@ -202,6 +207,7 @@ void Communicator::Impl::fill_model() {
   in.nvls = nvls_usable;
   in.collnet = collnet;
   in.collnet_heads = collnet_heads;
+  in.unpack = unpack;
   in.collnet_chain_usable = chain_usable;
   in.comm_channels = counts.comm;
   in.ring = &ring;
@@ -256,6 +262,12 @@ int Communicator::ranks() const { return impl_->ranks; }
 int Communicator::nodes() const { return impl_->config.nodes; }
 const System& Communicator::system() const { return impl_->machines.front()->system; }
 const System& Communicator::system_of(int node) const { return impl_->machine(node).system; }
+std::span<const int> Communicator::fused_nets(int node, int net) const {
+  for (const auto& ports : impl_->machine(node).seen.ports) {
+    if (ports.front() == net) return ports;
+  }
+  return {};
+}
 const Config& Communicator::config() const { return impl_->config; }
 const std::vector<std::string>& Communicator::notes() const { return impl_->notes; }
 const std::map<std::string, Graph>& Communicator::graphs() const { return impl_->graphs; }

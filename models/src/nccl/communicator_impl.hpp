@@ -8,6 +8,7 @@
 
 #include "linkcast/models/nccl/communicator.hpp"
 #include "nccl/search.hpp"
+#include "nccl/seen_system.hpp"
 #include "nccl/tuning.hpp"
 
 namespace linkcast::models::nccl {
@@ -39,7 +40,8 @@ struct Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  System system;
+  System system;    // as given
+  SeenSystem seen;  // as NCCL's network layer shows it
   std::optional<Topo> topo;
   std::vector<int> local_rank;  // per GPU slot
   std::vector<int> slot;        // per local rank
@@ -68,6 +70,8 @@ struct Communicator::Impl {
   Found ring, tree, nvls, collnet_chain, collnet_direct;
   std::map<std::string, Graph> graphs;
   std::vector<std::string> notes;
+  bool unpack = false;  // the network device leaves unpacking to the GPU
+  std::string tuner;    // whose choice comes before NCCL's
   ChannelCounts counts;
   bool nvls_usable = false;  // multicast, enough GPUs, not switched off
   bool collnet = false;

@@ -1,6 +1,7 @@
 // One kind of node of a communicator: the environment's options for its paths, and the order of its ranks. Knows no
 // other node.
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <numeric>
 
@@ -27,9 +28,12 @@ PathOptions path_options(const Environment& env, const Version& version) {
     o.gdr_read_forced = *read > 0;
   }
   if (const auto policy = env.get("NCCL_NETDEVS_POLICY")) {
-    if (*policy == "ALL" || *policy == "all") o.devices = PathOptions::NetDevices::all;
-    if (policy->starts_with("MAX:") || policy->starts_with("max:")) {
-      o.device_limit = std::max(1, std::atoi(policy->c_str() + 4));
+    std::string word = *policy;
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    if (word == "ALL") o.devices = PathOptions::NetDevices::all;
+    if (word.starts_with("MAX:") && std::atoi(word.c_str() + 4) > 0) {
+      o.device_limit = std::atoi(word.c_str() + 4);
       o.devices = PathOptions::NetDevices::at_most;
     }
   }
@@ -37,13 +41,13 @@ PathOptions path_options(const Environment& env, const Version& version) {
 }
 }  // namespace
 
-Machine::Machine(System s, const Config& config) : system{std::move(s)} {
-  topo.emplace(system, config.version, path_options(config.env, config.version));
-  const auto at = system.of_type(NodeType::gpu);
+Machine::Machine(System s, const Config& config) : system{std::move(s)}, seen{seen_system(system, config)} {
+  topo.emplace(seen.system, config.version, path_options(config.env, config.version));
+  const auto at = seen.system.of_type(NodeType::gpu);
   slot.resize(at.size());
   std::iota(slot.begin(), slot.end(), 0);
   std::stable_sort(slot.begin(), slot.end(),
-                   [&](int a, int b) { return system.nodes()[at[a]].rank < system.nodes()[at[b]].rank; });
+                   [&](int a, int b) { return seen.system.nodes()[at[a]].rank < seen.system.nodes()[at[b]].rank; });
   local_rank.resize(slot.size());
   for (std::size_t r = 0; r < slot.size(); ++r) local_rank[slot[r]] = static_cast<int>(r);
 }

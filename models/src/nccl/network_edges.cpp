@@ -14,8 +14,8 @@ NetEdge Communicator::Impl::edge(int from_node, const Side& from, int to_node, c
   NetEdge e;
   e.from = from_node * locals + from.local;
   e.to = to_node * locals + to.local;
-  e.send_net = from.net;
-  e.recv_net = to.net;
+  e.send_net = from.net < 0 ? -1 : a.seen.ports[from.net].front();
+  e.recv_net = to.net < 0 ? -1 : b.seen.ports[to.net].front();
   e.send_proxy = from.proxy == from.local ? -1 : from.proxy;
   if (from.net >= 0) {
     const int gpu = a.slot[from.local];

@@ -88,7 +88,7 @@ bool TuneModel::considered(int c, int a, int p, const Environment& env) const {
     if (!since(23) || p != simple || (c != all_gather && c != reduce_scatter)) return false;
     const auto wish = env.integer("NCCL_PAT_ENABLE").value_or(2);
     if (in_.cc_min < 60) return false;
-    return wish == 2 ? in_.nodes == in_.ranks : wish != 0;
+    return wish == 2 ? in_.nodes == in_.ranks && !in_.unpack : wish != 0;
   }
   if (c == broadcast || c == reduce) return a == ring;
   if (c == all_gather || c == reduce_scatter) {

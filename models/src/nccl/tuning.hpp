@@ -22,6 +22,7 @@ struct TuneInput {
   bool nvls = false;  // supported on this machine
   bool collnet = false;
   int collnet_heads = 0;
+  bool unpack = false;  // the network leaves unpacking to the GPU: no PAT
   bool collnet_chain_usable = true;
   int comm_channels = 1;
   const Found* ring = nullptr;

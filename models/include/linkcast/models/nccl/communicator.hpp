@@ -31,8 +31,10 @@ struct Graph {
 struct Config {
   Version version;
   Environment env;
-  int nodes = 1;            // copies of the system, joined by the network
-  bool multicast = true;    // NVLS possible (Fabric::nvls)
+  int nodes = 1;          // copies of the system, joined by the network
+  bool multicast = true;  // NVLS possible (Fabric::nvls)
+  /// Kind of network and machine, for what plugins bring along (network_defaults.hpp); "" changes nothing.
+  std::string network, platform;
   bool exhaustive = false;  // walk every attempt of the search to its end, as NCCL does: same result, slower
 };
 
@@ -90,7 +92,7 @@ struct P2pPlan {
 };
 
 /// Where an edge between two nodes leaves one and enters the other. Network ports are counted 0, 1, … in the order of
-/// the NET nodes of that node's System; ranks are those of the communicator.
+/// the NET nodes of that node's System (of fused ports, the first); ranks are those of the communicator.
 struct NetEdge {
   int from = -1, to = -1;  // ranks
   int send_net = -1, recv_net = -1;
@@ -134,6 +136,8 @@ class Communicator {
   const System& system() const;  // of node 0's kind, or the first kind that has nodes
   const System& system_of(int node) const;
   const Config& config() const;
+  /// The ports of node's System that port `net` of a NetEdge stands for: itself, and those that NCCL fused with it.
+  std::span<const int> fused_nets(int node, int net) const;
   /// Sentences for people about what NCCL would do that numbers do not show.
   const std::vector<std::string>& notes() const;
   /// "RING", "TREE", "NVLS", "COLLNET_CHAIN", "COLLNET_DIRECT": those that were found.
