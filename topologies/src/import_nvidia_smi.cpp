@@ -62,6 +62,7 @@ class SmiImporter {
     model_.nvswitch.clear();
     model_.nvlink.clear();
     model_.c2c.clear();
+    model_.mesh.clear();
     model_.boards = 1;
     model_.trunk_links = 0;
     model_.gpus = matrix_.gpus;

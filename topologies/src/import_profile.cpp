@@ -42,6 +42,7 @@ void read_nvlinks(const Fabric::Data& data, Profile& p) {
     const auto a = rank.find(l.a), b = rank.find(l.b);
     if (a != rank.end() && b != rank.end()) {
       p.links[a->second][b->second] = p.links[b->second][a->second] = l.width;
+      p.parts.mesh[std::minmax(static_cast<int>(a->second), static_cast<int>(b->second))] = l.width;
     } else if (a != rank.end()) {
       to_switches[a->second] += l.width;
       p.parts.nvswitch = data.device(l.b).model;
