@@ -6,6 +6,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <functional>
 #include <set>
 #include <sstream>
@@ -175,6 +176,10 @@ class CorpusReader {
         whole(key, value, series_.nodes);
       else if (key == "gpus_per_node")
         whole(key, value, series_.gpus_per_node);
+      else if (key == "nics_per_node")
+        whole_or_null(key, value, series_.nics_per_node);
+      else if (key == "nic_gbps")
+        positive(key, value, series_.nic_gbps);
       else if (key == "ranks")
         ranks_ = value, whole(key, value, series_.ranks);
       else if (key == "system")
@@ -232,6 +237,23 @@ class CorpusReader {
     const auto [stop, error] = std::from_chars(s->data(), s->data() + s->size(), n);
     if (error != std::errc{} || stop != s->data() + s->size() || n < 1 || n > kMostRanks) {
       problem(value, fmt::format("'{}' is not a value for '{}'", *s, key), "expected a whole number from 1");
+      return;
+    }
+    out = n;
+  }
+
+  void whole_or_null(const std::string& key, const YAML::Node& value, int& out) {
+    if (!value.IsNull()) whole(key, value, out);
+  }
+
+  /// A positive number, or null where the source does not say it.
+  void positive(const std::string& key, const YAML::Node& value, double& out) {
+    const auto s = scalar(key, value);
+    if (!s) return;
+    char* end = nullptr;
+    const double n = std::strtod(s->c_str(), &end);
+    if (end != s->c_str() + s->size() || !(n > 0) || n > 1e6) {
+      problem(value, fmt::format("'{}' is not a value for '{}'", *s, key), "expected a number of Gb/s above 0");
       return;
     }
     out = n;

@@ -28,6 +28,7 @@ json series_json(const ValidatedSeries& s) {
   out["system"] = *s.series.system;
   out["collective"] = models::nccl::name_of(s.series.op);
   out["ranks"] = s.series.ranks;
+  out["nodes"] = s.series.nodes;
   out["counted"] = s.series.healthy;
   out["by_size"] = by_size(s.below_1M, s.from_1M_to_64M, s.from_64M);
   out["assumed"] = s.assumed;
@@ -64,6 +65,14 @@ std::string json_report(const Validation& v) {
     const auto& c = v.family_classes.at(name);
     family["by_size"] = by_size(c.below_1M, c.from_1M_to_64M, c.from_64M);
     out["families"].push_back(std::move(family));
+  }
+  out["extents"] = json::array();
+  for (const auto& [name, all] : v.extents) {
+    json extent = {{"extent", name}, {"series", v.extent_series.at(name)}};
+    extent.update(summary(all));
+    const auto& c = v.extent_classes.at(name);
+    extent["by_size"] = by_size(c.below_1M, c.from_1M_to_64M, c.from_64M);
+    out["extents"].push_back(std::move(extent));
   }
   json overall = {{"series", v.counted_series}};
   overall.update(summary(v.all));

@@ -80,6 +80,20 @@ std::string family_table(const Validation& v) {
   return out;
 }
 
+std::string extent_table(const Validation& v) {
+  std::string out =
+      fmt::format("{:<28}  {:>6}  {:>6}  {:>8}  {:>8}  {:>9}  {:>17}  {:>17}  {:>17}\n", "", "", "", "", "", "",
+                  "below 1 MiB", "1 to 64 MiB", "from 64 MiB");
+  out += fmt::format("{:<28}  {:>6}  {:>6}  {:>8}  {:>8}  {:>9}  {:>8} {:>8}  {:>8} {:>8}  {:>8} {:>8}\n", "extent",
+                     "series", "points", "median", "p90", "bias", "median", "bias", "median", "bias", "median", "bias");
+  for (const auto& [name, all] : v.extents) {
+    const auto& c = v.extent_classes.at(name);
+    out += fmt::format("{:<28}  {:>6}  {}  {}  {}  {}\n", name, v.extent_series.at(name), cells(all),
+                       brief(c.below_1M), brief(c.from_1M_to_64M), brief(c.from_64M));
+  }
+  return out;
+}
+
 std::string overall_table(const Validation& v) {
   std::string out = fmt::format("{:<28}  {:>6}  {:>8}  {:>8}  {:>9}  {:>16}\n", "healthy series", "points", "median",
                                 "p90", "bias", "median of series");
@@ -121,6 +135,7 @@ std::string text_report(const Validation& v, const ReportOptions& options) {
   const bool any = std::any_of(v.series.begin(), v.series.end(), [](const auto& s) { return s.skipped.empty(); });
   if (any) out += series_table(v, options);
   if (!v.families.empty()) out += "\n" + family_table(v);
+  if (v.extents.size() > 1) out += "\n" + extent_table(v);
   if (v.counted_series > 0) out += "\n" + overall_table(v);
   if (!any) out += "no series could be predicted\n";
   if (options.remarks) out += remarks_text(v);

@@ -13,6 +13,8 @@
 #include <optional>
 #include <thread>
 
+#include "series_cluster.hpp"
+
 namespace linkcast::calibration {
 namespace {
 
@@ -42,7 +44,6 @@ struct Errors {
 /// Why a series cannot be predicted, before anything is loaded; empty where it can.
 std::string reason_to_skip(const Series& s, const std::vector<std::string>& catalog) {
   if (!s.system) return "no system named";
-  if (s.nodes > 1) return "across nodes: a later step";
   if (s.cpu_time) return "the times are the host's (nccl-tests -C), not the collective's";
   if (std::find(catalog.begin(), catalog.end(), *s.system) == catalog.end()) {
     const auto near = sim::nearest(*s.system, catalog);
@@ -77,13 +78,6 @@ class Machines {
   std::map<std::pair<std::string, std::map<std::string, std::string>>, Machine> machines_;
 };
 
-topologies::Fabric ranks_of(const topologies::Fabric& machine, int ranks) {
-  if (static_cast<std::size_t>(ranks) == machine.gpus().size()) return machine;
-  std::vector<int> first(static_cast<std::size_t>(ranks));
-  std::iota(first.begin(), first.end(), 0);  // as nccl-tests takes them: device 0 is rank 0
-  return machine.slice(first);
-}
-
 void predict(ValidatedSeries& out, const topologies::Fabric& machine, workloads::CommunicatorOptions communicator,
              const ValidateOptions& options) {
   const auto& series = out.series;
@@ -93,7 +87,7 @@ void predict(ValidatedSeries& out, const topologies::Fabric& machine, workloads:
                                            [](const Point& a, const Point& b) { return a.time < b.time; });
     communicator.launch_floor = smallest->time;
   }
-  const workloads::CollectiveModel model(ranks_of(machine, series.ranks), std::move(communicator));
+  const workloads::CollectiveModel model(cluster_of(series, machine, out.assumed), std::move(communicator));
   models::nccl::Call call;
   call.op = series.op;
   call.dtype = series.dtype;
@@ -130,11 +124,19 @@ void on_threads(std::size_t n, int threads, const Work& work) {
   }
 }
 
+/// How far a run reaches: what holds it back is another thing each time.
+std::string extent_of(const Series& s) {
+  if (s.fabric == "nvlink" && s.nodes > 1) return "one NVLink domain (NVL72)";
+  if (s.nodes == 1) return s.ranks > 16 ? "one NVLink domain (NVL72)" : "one machine";
+  if (s.ranks >= 2000) return "2,000 GPUs and more";
+  return s.nodes == 2 ? "two nodes" : "more nodes";
+}
+
 double median_of(const std::vector<double>& values) { return summarise(values).median_abs_rel_error; }
 
 void summarise_all(Validation& v) {
   Errors all;
-  std::map<std::string, Errors> families;
+  std::map<std::string, Errors> families, extents;
   std::vector<double> medians;
   std::array<std::vector<double>, 3> class_medians;
   for (auto& s : v.series) {
@@ -149,6 +151,8 @@ void summarise_all(Validation& v) {
     ++v.counted_series;
     all.add(errors);
     families[fmt::format("{} {}", *s.series.system, models::nccl::name_of(s.series.op))].add(errors);
+    extents[extent_of(s.series)].add(errors);
+    ++v.extent_series[extent_of(s.series)];
     medians.push_back(s.all.median_abs_rel_error);
     const std::array<const ErrorSummary*, 3> by_class = {&s.below_1M, &s.from_1M_to_64M, &s.from_64M};
     for (std::size_t c = 0; c < by_class.size(); ++c) {
@@ -163,6 +167,10 @@ void summarise_all(Validation& v) {
   for (const auto& [name, errors] : families) {
     v.families[name] = summarise(errors.all);
     v.family_classes[name] = errors.classes();
+  }
+  for (const auto& [name, errors] : extents) {
+    v.extents[name] = summarise(errors.all);
+    v.extent_classes[name] = errors.classes();
   }
   v.median_of_series = median_of(medians);
   v.median_of_series_below_1M = median_of(class_medians[0]);
@@ -189,9 +197,6 @@ Validation validate(std::vector<Series> series, const ValidateOptions& options) 
     const auto& machine = machines.get(*v.series.system, assumed.load);
     if (!machine.fabric) {
       v.skipped = fmt::format("{} cannot be loaded: {}", *v.series.system, machine.problem);
-    } else if (static_cast<std::size_t>(v.series.ranks) > machine.fabric->gpus().size()) {
-      v.skipped =
-          fmt::format("{} ranks, but {} has {} GPUs", v.series.ranks, *v.series.system, machine.fabric->gpus().size());
     } else {
       machine_of[i] = &machine;
     }

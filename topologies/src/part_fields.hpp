@@ -28,6 +28,7 @@ using models::ProtocolCost;
 
 inline constexpr std::array protocol_fields{
     Field<ProtocolCost>{"send", &ProtocolCost::send},
+    Field<ProtocolCost>{"all", &ProtocolCost::all, false},
     Field<ProtocolCost>{"local", &ProtocolCost::local},
     Field<ProtocolCost>{"overhead", &ProtocolCost::overhead},
     Field<ProtocolCost>{"hop", &ProtocolCost::hop},
@@ -44,6 +45,7 @@ inline constexpr std::array gpu_fields{
     Field<GpuModel>{"nvls_efficiency", &GpuModel::nvls_efficiency, false},
     Field<GpuModel>{"nvls_latency", &GpuModel::nvls_latency, false},
     Field<GpuModel>{"nvls_overhead", &GpuModel::nvls_overhead, false},
+    Field<GpuModel>{"nvls_tree_overhead", &GpuModel::nvls_tree_overhead, false},
     Field<GpuModel>{"nvls_jitter", &GpuModel::nvls_jitter, false},
     Field<GpuModel>{"nvls_jitter_bound", &GpuModel::nvls_jitter_bound, false},
 };
@@ -56,7 +58,7 @@ inline constexpr std::array host_fields{
 
 inline constexpr std::array network_fields{
     Field<NetworkModel>{"latency", &NetworkModel::latency},
-    Field<NetworkModel>{"proxy", &NetworkModel::proxy},
+    Field<NetworkModel>{"simple", &NetworkModel::simple},
     Field<NetworkModel>{"message", &NetworkModel::message},
     Field<NetworkModel>{"flush", &NetworkModel::flush, false},
     Field<NetworkModel>{"flow_rate", &NetworkModel::flow_rate, false},

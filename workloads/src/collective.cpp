@@ -23,12 +23,21 @@ constexpr sim::Bytes largest_call{std::int64_t{1} << 44};
 
 bool by_send_recv(Op op) { return op == Op::alltoall || op == Op::sendrecv || op == Op::gather || op == Op::scatter; }
 
-models::nccl::Config config_of(const topologies::Fabric& fabric, const CommunicatorOptions& o) {
+models::nccl::Communicator communicator_of(const topologies::Cluster& cluster, const CommunicatorOptions& o) {
   models::nccl::Config config;
   config.version = o.nccl;
   config.env = o.env;
-  config.multicast = fabric.nvls(fabric.gpus());
-  return config;
+  config.nodes = cluster.nodes();
+  std::vector<models::nccl::System> systems;
+  for (int k = 0; k < cluster.kinds(); ++k) {
+    const auto& machine = cluster.kind(k);
+    config.multicast = config.multicast && machine.nvls(machine.gpus());
+    systems.push_back(topologies::nccl_system(machine, o.nccl));
+  }
+  if (systems.size() == 1) return {std::move(systems.front()), std::move(config)};
+  std::vector<std::uint16_t> kind_of;
+  for (int node = 0; node < cluster.nodes(); ++node) kind_of.push_back(static_cast<std::uint16_t>(cluster.kind_of(node)));
+  return {std::move(systems), std::move(kind_of), std::move(config)};
 }
 
 /// The flows of a schedule side by side, as one program: an agent with a single unit each. What the fixed part of one
@@ -60,20 +69,22 @@ std::shared_ptr<const sim::ChunkProgram> side_by_side(const std::vector<sim::Pip
 }  // namespace
 
 struct CollectiveModel::Impl {
-  topologies::Fabric fabric;
+  topologies::Cluster cluster;
   CommunicatorOptions options;
   models::nccl::Communicator comm;
-  Lanes lanes;
+  Edges edges;
   sim::ResourceTable resources;
+  mutable ShapeCache shapes, shapes_in_classes;
 
-  Impl(topologies::Fabric f, CommunicatorOptions o)
-      : fabric{std::move(f)},
+  Impl(topologies::Cluster c, CommunicatorOptions o)
+      : cluster{std::move(c)},
         options{std::move(o)},
-        comm{topologies::nccl_system(fabric, options.nccl), config_of(fabric, options)},
-        lanes{fabric, options.nccl, options.env},
-        resources{fabric.resources()} {}
+        comm{communicator_of(cluster, options)},
+        edges{cluster, options.nccl, options.env},
+        resources{cluster.resources()} {}
 
-  const models::GpuModel& gpu() const { return fabric.gpu_model(fabric.gpus()[0]); }
+  const topologies::Fabric& fabric() const { return cluster.machine(0); }
+  const models::GpuModel& gpu() const { return fabric().gpu_model(fabric().gpus()[0]); }
 
   void check(const Call& call) const {
     if (call.bytes.count() <= 0)
@@ -86,8 +97,10 @@ struct CollectiveModel::Impl {
                             "this communicator has the ranks 0 to " + std::to_string(comm.ranks() - 1));
   }
 
-  Schedule schedule(const Call& call) const {
-    const Context c{fabric, comm, lanes, gpu(), resources};
+  /// `classify`: for a call that has the links for itself.
+  Schedule schedule(const Call& call, bool classify) const {
+    classify = classify && comm.nodes() > 1;
+    const Context c{cluster, fabric(), comm, edges, gpu(), resources, classify ? shapes_in_classes : shapes, classify};
     const Fidelity f = options.fidelity;
     if (by_send_recv(call.op) && !call.symmetric_windows) return build_p2p(c, call, f);
     const auto plan = comm.plan(call);
@@ -98,6 +111,9 @@ struct CollectiveModel::Impl {
         break;
       case Algorithm::nvls:
         s = build_nvls(c, call, plan, f);
+        break;
+      case Algorithm::nvls_tree:
+        s = build_nvls_tree(c, call, plan, f);
         break;
       case Algorithm::symmetric:
         s = build_symmetric(c, call, plan, f);
@@ -112,7 +128,7 @@ struct CollectiveModel::Impl {
                                                               : build_ring(c, call, plan, f);
         break;
       default:
-        throw sim::InternalError("no schedule for " + std::string(name_of(plan.choice.algorithm)) + " inside one node");
+        throw sim::InternalError("no schedule for " + std::string(name_of(plan.choice.algorithm)) + " is modelled");
     }
     s.algorithm = std::string(name_of(plan.choice.algorithm));
     s.protocol = std::string(name_of(plan.choice.protocol));
@@ -148,29 +164,30 @@ struct CollectiveModel::Impl {
   sim::ReplayResult replay(const Schedule& s) const {
     sim::ReplayOptions o;
     o.fold = options.fold;
-    return sim::replay(resources, kernel(s), o);
+    return sim::replay(s.classes ? s.classes->table : resources, kernel(s), o);
   }
 
   /// The name of the largest cause; of the links, the kind that is loaded most.
-  std::string bound_by(const Account& account, const std::vector<double>& carried) const {
+  std::string bound_by(const Account& account, const Schedule& s, const std::vector<double>& carried) const {
     std::size_t largest = 0;
     for (std::size_t i = 1; i < sim::cause_count; ++i)
       if (account[static_cast<Cause>(i)] > account[static_cast<Cause>(largest)]) largest = i;
     const auto cause = static_cast<Cause>(largest);
     if (cause != Cause::wire && cause != Cause::protocol && cause != Cause::congestion)
       return std::string(name_of(cause));
+    const auto& table = s.classes ? s.classes->table : resources;
     double worst = -1;
-    std::size_t link = 0;
-    for (std::size_t i = 0; i < carried.size(); ++i) {
-      const double busy = carried[i] / resources[sim::ResourceId{static_cast<std::uint32_t>(i)}].capacity.GBps();
-      if (busy > worst) worst = busy, link = i / 2;
+    sim::ResourceId busiest{};
+    for (std::uint32_t i = 0; i < carried.size(); ++i) {
+      const double busy = carried[i] / table[sim::ResourceId{i}].capacity.GBps();
+      if (busy > worst) worst = busy, busiest = s.classes ? s.classes->representative[i] : sim::ResourceId{i};
     }
-    return std::string(models::name_of(fabric.links()[link].kind));
+    return std::string(models::name_of(cluster.resource_kind(busiest)));
   }
 };
 
-CollectiveModel::CollectiveModel(topologies::Fabric fabric, CommunicatorOptions options)
-    : impl_{std::make_unique<Impl>(std::move(fabric), std::move(options))} {}
+CollectiveModel::CollectiveModel(topologies::Cluster cluster, CommunicatorOptions options)
+    : impl_{std::make_unique<Impl>(std::move(cluster), std::move(options))} {}
 CollectiveModel::~CollectiveModel() = default;
 CollectiveModel::CollectiveModel(CollectiveModel&&) noexcept = default;
 
@@ -179,7 +196,7 @@ CollectiveRow CollectiveModel::run(const Call& call) const {
   m.check(call);
   CollectiveRow row;
   row.size = call.bytes;
-  const Schedule s = m.schedule(call);
+  const Schedule s = m.schedule(call, true);
   sim::ReplayResult result = m.replay(s);
   const Time floor = launch_floor();
   row.time = with_launch(result.end, floor);
@@ -190,25 +207,26 @@ CollectiveRow CollectiveModel::run(const Call& call) const {
   row.channels = s.channels;
   row.algbw_GBps = static_cast<double>(row.size.count()) / row.time.us() * 1e-3;
   row.busbw_GBps = row.algbw_GBps * busbw_factor(call.op, m.comm.ranks());
-  row.bound_by = m.bound_by(row.account, result.carried);
-  row.carried = std::move(result.carried);
+  row.bound_by = m.bound_by(row.account, s, result.carried);
+  if (!s.classes) row.carried = std::move(result.carried);
   if (row.account.total() != row.time) throw sim::InternalError("the account of time does not add up");
   return row;
 }
 
 sim::Task CollectiveModel::task(const Call& call) const {
   impl_->check(call);
-  return impl_->kernel(impl_->schedule(call));
+  return impl_->kernel(impl_->schedule(call, false));
 }
 
-const topologies::Fabric& CollectiveModel::fabric() const { return impl_->fabric; }
+const topologies::Cluster& CollectiveModel::cluster() const { return impl_->cluster; }
+const topologies::Fabric& CollectiveModel::fabric() const { return impl_->fabric(); }
 const models::nccl::Communicator& CollectiveModel::communicator() const { return impl_->comm; }
 const CommunicatorOptions& CollectiveModel::options() const { return impl_->options; }
 
 Time CollectiveModel::launch_floor() const {
   const Impl& m = *impl_;
   if (m.options.launch_floor) return *m.options.launch_floor;
-  return workloads::launch_floor(m.fabric.host(), m.options.launch, m.comm.ranks());
+  return workloads::launch_floor(m.fabric().host(), m.options.launch, m.cluster.gpus_per_node());
 }
 
 }  // namespace linkcast::workloads

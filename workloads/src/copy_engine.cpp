@@ -31,7 +31,7 @@ Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fid
       sim::PipelinedFlow flow;
       for (const auto& m : list) flow.bytes += m.bytes;
       for (const auto& m : list)
-        add_usages(flow.usages, c.lanes.between(m.from, m.to).usages,
+        add_usages(flow.usages, c.edges.lane(0, m.from, m.to).usages,
                    static_cast<double>(m.bytes.count()) / static_cast<double>(flow.bytes.count()));
       flow.cap = c.gpu.copy_engine;
       flow.fixed.add(sim::Cause::latency, barrier + static_cast<std::int64_t>(list.size()) * c.gpu.copy_engine_start);
@@ -49,7 +49,7 @@ Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fid
     sim::Connection k;
     k.from = sim::AgentId{static_cast<std::uint32_t>(m.from)};
     k.to = sim::AgentId{static_cast<std::uint32_t>(n + m.to)};
-    k.usages = c.lanes.between(m.from, m.to).usages;
+    k.usages = c.edges.lane(0, m.from, m.to).usages;
     const sim::ConnectionId id{static_cast<std::uint32_t>(program->connections.size())};
     program->connections.push_back(std::move(k));
     out[static_cast<std::size_t>(m.from)].push_back({id, m.bytes});

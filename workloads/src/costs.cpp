@@ -1,5 +1,7 @@
 #include "costs.hpp"
 
+#include <algorithm>
+
 namespace linkcast::workloads {
 namespace {
 
@@ -10,16 +12,13 @@ constexpr double ll_on_pcie = 2.0 * (256.0 / 286.0) / (32.0 / 58.0);
 
 }  // namespace
 
-Costs costs_of(const models::GpuModel& gpu, models::nccl::Protocol p) {
-  switch (p) {
-    case models::nccl::Protocol::ll:
-      return {2.0, ll_on_pcie, true, gpu.ll};
-    case models::nccl::Protocol::ll128:
-      return {16.0 / 15.0, 16.0 / 15.0, true, gpu.ll128};
-    case models::nccl::Protocol::simple:
-      break;
-  }
-  return {1.0, 1.0, false, gpu.simple};
+Costs costs_of(const models::GpuModel& gpu, models::nccl::Protocol p, int channels) {
+  Costs costs{1.0, 1.0, false, gpu.simple};
+  if (p == models::nccl::Protocol::ll) costs = {2.0, ll_on_pcie, true, gpu.ll};
+  if (p == models::nccl::Protocol::ll128) costs = {16.0 / 15.0, 16.0 / 15.0, true, gpu.ll128};
+  if (!costs.protocol.all.is_unlimited())
+    costs.protocol.send = std::min(costs.protocol.send, costs.protocol.all * (1.0 / std::max(1, channels)));
+  return costs;
 }
 
 }  // namespace linkcast::workloads

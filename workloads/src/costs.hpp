@@ -17,7 +17,8 @@ struct Costs {
   double on(const Lane& lane) const { return lane.transport == topologies::Transport::nvlink ? wire : wire_pcie; }
 };
 
-Costs costs_of(const models::GpuModel& gpu, models::nccl::Protocol p);
+/// For a call that keeps that many channels busy: a block alone is quicker than one of many that share the GPU.
+Costs costs_of(const models::GpuModel& gpu, models::nccl::Protocol p, int channels);
 
 /// The two kinds of unit that every schedule has.
 enum UnitKindIndex : std::uint16_t { kind_send = 0, kind_local = 1 };

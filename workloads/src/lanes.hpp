@@ -1,12 +1,17 @@
 // How the bytes of one rank reach another: which transport NCCL takes between them, which links that loads and how
-// long a hand-over takes. Knows nothing of algorithms.
+// long a hand-over takes. Inside a machine by NVLink, PCIe or host memory; between machines by NICs. Knows nothing of
+// algorithms.
 #pragma once
 
 #include <map>
+#include <mutex>
+#include <tuple>
 #include <vector>
 
+#include "linkcast/models/nccl/communicator.hpp"
 #include "linkcast/models/nccl/types.hpp"
 #include "linkcast/sim/fluid.hpp"
+#include "linkcast/topologies/cluster.hpp"
 #include "linkcast/topologies/fabric.hpp"
 
 namespace linkcast::workloads {
@@ -17,7 +22,7 @@ struct Lane {
   sim::Time latency;               // one way, on top of the protocol's hop on NVLink
 };
 
-/// The lanes between all ranks of a fabric, found when they are first asked for.
+/// The lanes between the ranks of one machine, in its own resource numbers, found when they are first asked for.
 class Lanes {
  public:
   Lanes(const topologies::Fabric& fabric, const models::nccl::Version& version, const models::nccl::Environment& env);
@@ -28,7 +33,7 @@ class Lanes {
  private:
   Lane find(int from, int to) const;
 
-  const topologies::Fabric& fabric_;
+  topologies::Fabric fabric_;
   bool p2p_ = true;  // NCCL_P2P_DISABLE, NCCL_P2P_LEVEL=LOC
   bool pcie_p2p_ = true;
   int level_ = 0;  // highest path class that P2P may take

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "messages.hpp"
+#include "p2p_block.hpp"
 #include "pieces.hpp"
 #include "rates.hpp"
 #include "schedule.hpp"
@@ -30,19 +31,6 @@ Peers busiest(const std::vector<Message>& list, int ranks) {
   return most;
 }
 
-/// What a part gets of its block, which serves `peers` messages: up to half of plan.concurrent at once share its
-/// threads, more of them follow in turn. The work per chunk counts into the block's own rate, chunk / (overhead + chunk
-/// / rate): the parts of different channels are not in step as a ring's are, so where a link is the limit it never
-/// waits for that work (two A100 over PCIe reach the link's rate with chunks of 128 KiB).
-sim::Rate shared(sim::Rate rate, Time overhead, int peers, const models::nccl::P2pPlan& plan, int channels,
-                 Bytes chunk) {
-  const auto works = ceil_div(std::int64_t{peers} * plan.channels_per_peer, std::max(1, channels));
-  const auto at_once = std::clamp<std::int64_t>(plan.concurrent / 2, 1, std::max<std::int64_t>(1, works));
-  const Time whole = overhead + transfer_time(chunk, rate * (1.0 / static_cast<double>(at_once)));
-  const double in_turn = static_cast<double>(at_once) / static_cast<double>(std::max<std::int64_t>(1, works));
-  return sim::Rate::from_GBps(static_cast<double>(chunk.count()) / whole.us() * 1e-3 * in_turn);
-}
-
 std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const std::vector<Message>& list,
                                                        const models::nccl::P2pPlan& plan, const Costs& costs) {
   auto program = std::make_shared<sim::ChunkProgram>();
@@ -50,7 +38,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
   for (auto& kind : program->kinds) kind.overhead = Time{};  // in the rates, see shared()
   std::map<std::int64_t, std::uint32_t> patterns;
   for (const auto& m : list) {
-    const auto& lane = c.lanes.between(m.from, m.to);
+    const auto& lane = c.edges.lane(0, m.from, m.to);
     const Bytes part{ceil_div(m.bytes.count(), plan.channels_per_peer)};
     Bytes left = m.bytes;
     while (left.count() > 0) {
@@ -90,6 +78,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
 }  // namespace
 
 Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f) {
+  if (c.comm.nodes() > 1) return build_p2p_over_nodes(c, call, f);
   const auto messages = messages_of(call, c.comm.ranks());
   Schedule s;
   s.algorithm = "P2P";
@@ -101,13 +90,13 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
   const int channels = c.comm.channels().p2p;
   s.channels = std::max(plan.channels_per_peer,
                         std::min(channels, plan.channels_per_peer * std::max(peers.sends, peers.receives)));
-  Costs costs = costs_of(c.gpu, plan.protocol);
+  Costs costs = costs_of(c.gpu, plan.protocol, channels);
   if (plan.protocol == models::nccl::Protocol::simple) costs.protocol.send = c.gpu.p2p_channel;
   const Bytes part{ceil_div(message.count(), plan.channels_per_peer)};
   const Bytes chunk = std::min(plan.chunk, part);
   const Time overhead = costs.protocol.overhead;
-  costs.protocol.send = shared(costs.protocol.send, overhead, peers.sends, plan, channels, chunk);
-  costs.protocol.local = shared(costs.protocol.local, overhead, peers.receives, plan, channels, chunk);
+  costs.protocol.send = block_share(costs.protocol.send, overhead, peers.sends, plan, channels, chunk);
+  costs.protocol.local = block_share(costs.protocol.local, overhead, peers.receives, plan, channels, chunk);
   if (f == Fidelity::chunk) {
     s.program = chunk_program(c, messages, plan, costs);
     return s;
@@ -117,7 +106,7 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
   const auto& p = costs.protocol;
   std::vector<std::vector<sim::Usage>> usages(messages.size());
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const auto& lane = c.lanes.between(messages[i].from, messages[i].to);
+    const auto& lane = c.edges.lane(0, messages[i].from, messages[i].to);
     add_usages(usages[i], lane.usages, costs.on(lane));
   }
   const std::vector<sim::Rate> caps(messages.size(), p.send * parts);
@@ -127,7 +116,7 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
     flow.bytes = messages[i].bytes;
     flow.usages = std::move(usages[i]);
     flow.cap = std::min(p.send, p.local) * parts;
-    flow.fixed.add(sim::Cause::latency, p.hop + c.lanes.between(messages[i].from, messages[i].to).latency);
+    flow.fixed.add(sim::Cause::latency, p.hop + c.edges.lane(0, messages[i].from, messages[i].to).latency);
     // With the flags in the data both ends work on a piece at once. Else the receiver takes the last piece out after it
     // has come, and after the one before, which a short last piece overtakes; a receiver that is slower than what
     // brings the data begins after the first has come.

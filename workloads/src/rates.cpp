@@ -21,6 +21,20 @@ std::vector<sim::Usage> UsageSum::take() const {
   return out;
 }
 
+void UsageSum::add(const UsageSum& other, double weight) {
+  for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] += other.weights_[i] * weight;
+}
+
+sim::Rate rate_of(const sim::ResourceTable& resources, std::span<const double> weights) {
+  double seconds = 0;  // of the slowest link, for one byte
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] <= 0) continue;
+    const auto& r = resources[sim::ResourceId{static_cast<std::uint32_t>(i)}];
+    seconds = std::max(seconds, weights[i] / static_cast<double>(r.capacity.bytes_per_second()));
+  }
+  return seconds > 0 ? sim::Rate::bytes_per_second(static_cast<std::int64_t>(1 / seconds)) : sim::Rate::unlimited();
+}
+
 sim::Rate rate_alone(const sim::ResourceTable& resources, std::span<const sim::Usage> usages, sim::Rate cap) {
   sim::Rate rate = cap;
   for (const auto& u : usages) rate = std::min(rate, resources[u.resource].capacity * (1.0 / u.weight));

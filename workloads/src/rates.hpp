@@ -9,6 +9,9 @@
 
 namespace linkcast::workloads {
 
+/// Unlimited stays unlimited.
+inline sim::Rate scaled(sim::Rate rate, double by) { return rate.is_unlimited() ? rate : rate * by; }
+
 /// Adds `weight` times the usages of a lane, merging equal resources.
 void add_usages(std::vector<sim::Usage>& to, std::span<const sim::Usage> lane, double weight);
 
@@ -19,11 +22,17 @@ class UsageSum {
   void add(std::span<const sim::Usage> lane, double weight) {
     for (const auto& u : lane) weights_[static_cast<std::size_t>(u.resource)] += u.weight * weight;
   }
+  void add(sim::ResourceId resource, double weight) { weights_[static_cast<std::size_t>(resource)] += weight; }
+  void add(const UsageSum& other, double weight);
   std::vector<sim::Usage> take() const;  // by resource
+  const std::vector<double>& weights() const { return weights_; }  // by resource
 
  private:
   std::vector<double> weights_;
 };
+
+/// The rate of one flow that has all links for itself, from its weight on each.
+sim::Rate rate_of(const sim::ResourceTable& resources, std::span<const double> weights);
 
 /// min(cap, capacity / weight over the usages): nobody else on the links.
 sim::Rate rate_alone(const sim::ResourceTable& resources, std::span<const sim::Usage> usages, sim::Rate cap);

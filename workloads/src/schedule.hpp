@@ -7,18 +7,22 @@
 #include <vector>
 
 #include "costs.hpp"
-#include "lanes.hpp"
+#include "edges.hpp"
+#include "shapes.hpp"
 #include "linkcast/models/nccl/communicator.hpp"
 #include "linkcast/workloads/collective.hpp"
 
 namespace linkcast::workloads {
 
 struct Context {
-  const topologies::Fabric& fabric;
+  const topologies::Cluster& cluster;
+  const topologies::Fabric& fabric;  // of node 0: the only one for what stays inside a machine
   const models::nccl::Communicator& comm;
-  const Lanes& lanes;
+  const Edges& edges;
   const models::GpuModel& gpu;
   const sim::ResourceTable& resources;
+  ShapeCache& shapes;
+  bool classify = false;  // flows in classes of equal links (shapes.hpp): where nothing else shares them
 };
 
 /// One collective as work for the engine. In `flow`, the parts run side by side; the collective ends with the last.
@@ -26,6 +30,7 @@ struct Schedule {
   std::string algorithm, protocol;
   int channels = 0;
   std::vector<sim::PipelinedFlow> flows;             // fidelity flow
+  std::shared_ptr<const LinkClasses> classes;        // whose numbers the flows' usages are; null: the cluster's
   std::shared_ptr<const sim::ChunkProgram> program;  // fidelity chunk
   sim::Account jitter;                               // added to both (jitter.hpp)
 };
@@ -34,7 +39,9 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
 Schedule build_chain(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
 Schedule build_tree(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
 Schedule build_nvls(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
+Schedule build_nvls_tree(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
 Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f);
+Schedule build_p2p_over_nodes(const Context& c, const models::nccl::Call& call, Fidelity f);
 Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
 Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fidelity f);
 

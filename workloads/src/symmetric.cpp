@@ -56,7 +56,7 @@ Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const
   // below NVLink's.
   const sim::Rate cap = plan.block_rate;
   // Barrier in, barrier out, one exchange of data: each a hand-over over the switch.
-  const Time fixed = 3 * (p.overhead + p.hop + c.lanes.between(0, 1).latency);
+  const Time fixed = 3 * (p.overhead + p.hop + c.edges.lane(0, 0, 1).latency);
   if (f == Fidelity::flow) {
     sim::PipelinedFlow flow;
     flow.bytes = call.bytes;

@@ -2,6 +2,7 @@
 // and broadcast down again, both at once, by two halves of a block (Simple: half and half; LL and LL128: 70 % up, 30 %
 // down; the root does both).
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "pieces.hpp"
@@ -17,10 +18,7 @@ using sim::Time;
 struct Tree {
   std::vector<int> parent;  // -1: the root
   std::vector<std::vector<int>> children;
-  std::vector<int> height;  // edges to the farthest leaf below
-  std::vector<int> depth;   // edges to the root
   int root = 0;
-  int longest = 0;
 };
 
 Tree tree_of(const Context& c, int channel) {
@@ -28,23 +26,11 @@ Tree tree_of(const Context& c, int channel) {
   t.parent = c.comm.tree_parents(channel);
   const auto n = t.parent.size();
   t.children.resize(n);
-  t.height.assign(n, 0);
-  t.depth.assign(n, 0);
   for (std::size_t r = 0; r < n; ++r) {
     if (t.parent[r] < 0)
       t.root = static_cast<int>(r);
     else
       t.children[static_cast<std::size_t>(t.parent[r])].push_back(static_cast<int>(r));
-  }
-  for (std::size_t r = 0; r < n; ++r) {
-    int d = 0;
-    for (int at = static_cast<int>(r); t.parent[static_cast<std::size_t>(at)] >= 0; ++d) {
-      at = t.parent[static_cast<std::size_t>(at)];
-      auto& h = t.height[static_cast<std::size_t>(at)];
-      h = std::max(h, d + 1);
-    }
-    t.depth[r] = d;
-    t.longest = std::max(t.longest, d);
   }
   return t;
 }
@@ -53,6 +39,10 @@ Tree tree_of(const Context& c, int channel) {
 double up_share(models::nccl::Protocol p) { return p == models::nccl::Protocol::simple ? 0.5 : 0.7; }
 
 enum TreeKind : std::uint16_t { kind_up = 0, kind_down = 1, kind_root = 2, kind_leaf = 3 };
+
+NetUse net_use(models::nccl::NetEdge edge, int channel, int node, bool up) {
+  return {edge, (static_cast<std::uint64_t>(channel) * 2 + (up ? 1 : 0)) * 1'000'003 + static_cast<std::uint64_t>(node)};
+}
 
 std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const models::nccl::Plan& plan,
                                                        const Costs& costs) {
@@ -63,141 +53,232 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
                     {p.overhead, p.send * (1 - up), sim::Cause::sm, costs.cut_through},
                     {p.overhead, p.send, sim::Cause::sm, costs.cut_through},
                     {p.overhead, p.local * (1 - up), sim::Cause::sm, costs.cut_through}};
+  Connector connector{*program, c.edges, c.cluster.network().model(), costs, 8};
   using Key = std::vector<std::int64_t>;
   std::map<Key, std::uint32_t> patterns;
+  const auto pattern_of = [&](Key key) {
+    return patterns.emplace(std::move(key), static_cast<std::uint32_t>(patterns.size())).first->second;
+  };
+  constexpr std::int64_t of_a_nic = 100;
   for (int channel = 0; channel < plan.channels; ++channel) {
     const Tree t = tree_of(c, channel);
     const auto n = static_cast<std::uint32_t>(t.parent.size());
     const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
     const Pieces pieces = pieces_of(bytes, plan.chunk);
     const auto first = static_cast<std::uint32_t>(program->agents.size());
-    const auto up_agent = [&](int r) { return first + static_cast<std::uint32_t>(r); };
+    program->agents.resize(program->agents.size() + 2 * n);  // upwards, then downwards; the root does both in one
+    const auto up_agent = [&](int r) { return sim::AgentId{first + static_cast<std::uint32_t>(r)}; };
     const auto down_agent = [&](int r) {
-      return r == t.root ? up_agent(r) : first + n + static_cast<std::uint32_t>(r);
+      return r == t.root ? up_agent(r) : sim::AgentId{first + n + static_cast<std::uint32_t>(r)};
     };
-    std::vector<sim::ConnectionId> up_connection(n), down_connection(n);  // of the edge above rank r
+    std::vector<Connector::Ends> up_hop(n), down_hop(n);  // over the edge above rank r
+    const auto piece = [pieces](std::int64_t k) { return pieces.at(k); };
     for (std::uint32_t r = 0; r < n; ++r) {
       if (t.parent[r] < 0) continue;
-      const auto connect = [&](int from, int to, std::uint32_t a, std::uint32_t b) {
-        const auto& lane = c.lanes.between(from, to);
-        sim::Connection connection;
-        connection.from = sim::AgentId{a};
-        connection.to = sim::AgentId{b};
-        connection.slots = 8;
-        connection.latency = p.hop + lane.latency;
-        connection.credit_latency = connection.latency;
-        add_usages(connection.usages, lane.usages, costs.on(lane));
-        program->connections.push_back(std::move(connection));
-        return sim::ConnectionId{static_cast<std::uint32_t>(program->connections.size() - 1)};
-      };
-      const int rank = static_cast<int>(r);
-      up_connection[r] = connect(rank, t.parent[r], up_agent(rank), up_agent(t.parent[r]));
-      down_connection[r] = connect(t.parent[r], rank, down_agent(t.parent[r]), down_agent(rank));
+      const int rank = static_cast<int>(r), above = t.parent[r];
+      const int node = c.edges.node_of(rank);
+      if (node == c.edges.node_of(above)) {
+        const int a = c.edges.local_of(rank), b = c.edges.local_of(above);
+        up_hop[r] = connector.inside(node, a, b, up_agent(rank), up_agent(above));
+        down_hop[r] = connector.inside(node, b, a, down_agent(above), down_agent(rank));
+      } else {
+        const auto nic = pattern_of({bytes.count(), of_a_nic});
+        up_hop[r] = connector.across(std::array{net_use(c.comm.tree_up_net(channel, node), channel, node, true)}, up_agent(rank),
+                                     up_agent(above), pieces.count, piece, nic);
+        down_hop[r] = connector.across(std::array{net_use(c.comm.tree_down_net(channel, node), channel, node, false)},
+                                       down_agent(above), down_agent(rank), pieces.count, piece, nic);
+      }
     }
-    const auto make = [&](std::vector<sim::ConnectionId> from, std::vector<sim::ConnectionId> to, TreeKind kind) {
-      sim::Agent agent;
+    const auto fill = [&](sim::AgentId id, std::vector<sim::ConnectionId> from, std::vector<sim::ConnectionId> to,
+                          TreeKind kind) {
+      auto& agent = program->agents[static_cast<std::size_t>(id)];
       agent.units = pieces.count;
-      const Key key{bytes.count(), kind, static_cast<std::int64_t>(from.size()), static_cast<std::int64_t>(to.size())};
-      agent.pattern = patterns.emplace(key, static_cast<std::uint32_t>(patterns.size())).first->second;
+      agent.pattern = pattern_of(
+          {bytes.count(), kind, static_cast<std::int64_t>(from.size()), static_cast<std::int64_t>(to.size())});
       agent.at = [=](std::int64_t k, sim::Unit& out) {
         out.kind = kind;
         out.bytes = pieces.at(k);
         out.receive = from;
         out.send = to;
       };
-      return agent;
-    };
-    const auto above = [&](const std::vector<int>& ranks, const std::vector<sim::ConnectionId>& of) {
-      std::vector<sim::ConnectionId> out;
-      for (const int r : ranks) out.push_back(of[static_cast<std::size_t>(r)]);
-      return out;
     };
     for (std::uint32_t r = 0; r < n; ++r) {
-      const auto from_children = above(t.children[r], up_connection);
-      if (t.parent[r] < 0)
-        program->agents.push_back(make(from_children, above(t.children[r], down_connection), kind_root));
-      else
-        program->agents.push_back(make(from_children, {up_connection[r]}, kind_up));
-    }
-    for (std::uint32_t r = 0; r < n; ++r) {
-      if (t.parent[r] < 0) {
-        program->agents.push_back(sim::Agent{});  // keeps the numbering; has no units
-        continue;
+      const int rank = static_cast<int>(r);
+      std::vector<sim::ConnectionId> from_children, to_children;
+      for (const int child : t.children[r]) {
+        from_children.push_back(up_hop[static_cast<std::size_t>(child)].receive);
+        to_children.push_back(down_hop[static_cast<std::size_t>(child)].send);
       }
-      const auto to = above(t.children[r], down_connection);
-      program->agents.push_back(make({down_connection[r]}, to, to.empty() ? kind_leaf : kind_down));
+      if (t.parent[r] < 0) {
+        fill(up_agent(rank), from_children, to_children, kind_root);
+      } else {
+        fill(up_agent(rank), from_children, {up_hop[r].send}, kind_up);
+        const auto kind = to_children.empty() ? kind_leaf : kind_down;
+        fill(down_agent(rank), {down_hop[r].receive}, std::move(to_children), kind);
+      }
     }
   }
   return program;
 }
 
+/// Channels whose trees are the same over the same NICs: one flow.
+std::vector<FlowShape::Flow> flows_of(const Context& c, int channels) {
+  std::map<std::vector<int>, FlowShape::Flow> flows;
+  for (int channel = 0; channel < channels; ++channel) {
+    std::vector<int> key;
+    for (int node = 0; node < std::min(c.comm.nodes(), 2); ++node) {
+      const auto chain = c.comm.tree_in_node(channel, node);
+      key.insert(key.end(), chain.begin(), chain.end());
+    }
+    if (c.comm.nodes() > 1) {
+      const int tree = c.comm.tree_index(channel);
+      const int child = c.comm.tree_place(tree, 0).parent >= 0 ? 0 : 1;  // node 0 or 1 has a parent
+      const auto e = c.comm.tree_up_net(channel, child);
+      key.insert(key.end(), {tree, e.send_net, e.recv_net, e.send_proxy});
+      if (c.cluster.kinds() > 1) key.push_back(channel);
+    }
+    flows[std::move(key)].channels.push_back(channel);
+  }
+  std::vector<FlowShape::Flow> out;
+  for (auto& [_, flow] : flows) out.push_back(std::move(flow));
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.channels[0] < b.channels[0]; });
+  return out;
+}
+
+/// The way of a piece from a rank to the root, or back.
+struct Way {
+  Time hops;                       // hand-overs
+  int stages = 0, net_stages = 0;  // edges inside machines, between them
+  int all() const { return stages + net_stages; }
+};
+
+/// Loads of a channel's tree for each byte, both ways, and the longest way.
+void add_tree(const Context& c, int channel, const Costs& costs, UsageSum& inside, UsageSum& network,
+              FlowShape::Flow& flow) {
+  const auto& p = costs.protocol;
+  const int nodes = c.comm.nodes(), tree = c.comm.tree_index(channel);
+  std::vector<Way> to_head(static_cast<std::size_t>(nodes));  // from a node's head to the root and back
+  const auto edge = [&](int node, int from, int to) {
+    const Lane& lane = c.edges.lane(node, from, to);
+    c.edges.add_lane(inside, node, from, to, costs.on(lane));
+    return lane.latency + p.hop;
+  };
+  std::vector<std::vector<Time>> chain_hops(static_cast<std::size_t>(nodes));  // there and back, by place in the chain
+  for (int node = 0; node < nodes; ++node) {
+    const auto chain = c.comm.tree_in_node(channel, node);
+    auto& hops = chain_hops[static_cast<std::size_t>(node)];
+    for (std::size_t i = 1; i < chain.size(); ++i)
+      hops.push_back(edge(node, chain[i], chain[i - 1]) + edge(node, chain[i - 1], chain[i]));
+  }
+  // Nodes in an order in which parents come before their children.
+  std::vector<int> order{};
+  for (int node = 0; node < nodes; ++node)
+    if (nodes == 1 || c.comm.tree_place(tree, node).parent < 0) order.push_back(node);
+  Way longest;
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    const int node = order[at];
+    const auto u = static_cast<std::size_t>(node);
+    const auto& hops = chain_hops[u];
+    Way end = to_head[u];
+    for (const Time hop : hops) end.hops += hop, ++end.stages;
+    if (end.all() > longest.all() || (end.all() == longest.all() && end.hops > longest.hops)) longest = end;
+    if (nodes == 1) break;
+    const auto place = c.comm.tree_place(tree, node);
+    const auto chain = c.comm.tree_in_node(channel, node);
+    for (int which = 0; which < 2; ++which) {
+      const int child = place.child[which];
+      if (child < 0) continue;
+      Way way = to_head[u];
+      const int rank = c.comm.tree_child_rank(channel, node, which);
+      for (std::size_t i = 0; i + 1 < chain.size() && chain[i] != rank; ++i) way.hops += hops[i], ++way.stages;
+      const NetUse up = net_use(c.comm.tree_up_net(channel, child), channel, child, true);
+      const NetUse down = net_use(c.comm.tree_down_net(channel, child), channel, child, false);
+      for (const auto& use : {up, down}) {
+        c.edges.add_relay(inside, use, costs.wire);
+        c.edges.add_wire(network, use, costs.wire);
+        const auto t = c.edges.time(use, costs);
+        way.hops += t.hop + t.message;
+      }
+      ++way.net_stages;
+      to_head[static_cast<std::size_t>(child)] = way;
+      order.push_back(child);
+    }
+  }
+  flow.there_and_back = longest.hops;
+  flow.stages = longest.stages;
+  flow.net_stages = longest.net_stages;
+}
+
+FlowShape shape_of(const Context& c, int channels, const Costs& costs) {
+  FlowShape shape;
+  shape.flows = flows_of(c, channels);
+  ShapeBuilder builder{c.resources, shape.flows.size()};
+  for (std::size_t i = 0; i < shape.flows.size(); ++i) {
+    auto& flow = shape.flows[i];
+    add_tree(c, flow.channels[0], costs, builder.inside(i), builder.network(i), flow);
+  }
+  builder.finish(shape, c.classify);
+  return shape;
+}
+
 }  // namespace
 
 Schedule build_tree(const Context& c, const models::nccl::Call&, const models::nccl::Plan& plan, Fidelity f) {
-  const Costs costs = costs_of(c.gpu, plan.choice.protocol);
+  const auto protocol = plan.choice.protocol;
+  const Costs costs = costs_of(c.gpu, protocol, plan.channels);
   Schedule s;
   s.channels = plan.channels;
   if (f == Fidelity::chunk) {
     s.program = chunk_program(c, plan, costs);
     return s;
   }
-  std::map<std::vector<int>, std::pair<Bytes, Bytes>> trees;
-  std::map<std::vector<int>, int> channel_of;
-  for (int channel = 0; channel < plan.channels; ++channel) {
-    auto parents = c.comm.tree_parents(channel);
-    channel_of.emplace(parents, channel);
-    auto& [largest, sum] = trees[std::move(parents)];
-    const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
-    largest = std::max(largest, bytes);
-    sum += bytes;
-  }
-  const double down = 1 - up_share(plan.choice.protocol);
+  const auto shape = c.shapes.get({static_cast<int>(plan.choice.algorithm), static_cast<int>(protocol), plan.channels, 0},
+                                  [&] { return shape_of(c, plan.channels, costs); });
+  s.classes = shape->classes;
   const auto& p = costs.protocol;
+  const double down = 1 - up_share(protocol);
+  const sim::Rate flow_rate = c.cluster.network().model().flow_rate;
+  const sim::Rate inside = std::min(p.send * down, shape->inside);  // a stage that fills has the links for itself
+  const sim::Rate network = std::min(flow_rate, shape->network);
+  struct Part {
+    Bytes largest, sum;
+  };
+  std::vector<Part> parts;
   std::vector<std::vector<sim::Usage>> usages;
   std::vector<sim::Rate> caps;
-  std::vector<Tree> shapes;
-  std::vector<Time> hops;
-  for (const auto& [parents, bytes] : trees) {
-    const Tree& t = shapes.emplace_back(tree_of(c, channel_of[parents]));
-    auto& u = usages.emplace_back();
-    // From the farthest rank to the root and back: every hand-over on the way.
-    Time there_and_back;
-    for (std::size_t r = 0; r < t.parent.size(); ++r) {
-      Time way;
-      for (auto at = r; t.parent[at] >= 0; at = static_cast<std::size_t>(t.parent[at]))
-        way += 2 * p.hop + c.lanes.between(static_cast<int>(at), t.parent[at]).latency +
-               c.lanes.between(t.parent[at], static_cast<int>(at)).latency;
-      there_and_back = std::max(there_and_back, way);
-      if (t.parent[r] < 0) continue;
-      const auto& up_lane = c.lanes.between(static_cast<int>(r), t.parent[r]);
-      add_usages(u, up_lane.usages, costs.on(up_lane));
-      const auto& down_lane = c.lanes.between(t.parent[r], static_cast<int>(r));
-      add_usages(u, down_lane.usages, costs.on(down_lane));
+  for (const auto& flow : shape->flows) {
+    Part part;
+    for (const int channel : flow.channels) {
+      const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
+      part.largest = std::max(part.largest, bytes);
+      part.sum += bytes;
     }
-    hops.push_back(there_and_back);
-    const auto slowest = std::min({p.send * down, p.local * down, p.send});
-    caps.push_back(slowest * (static_cast<double>(bytes.second.count()) / static_cast<double>(bytes.first.count())));
+    auto slowest = std::min({p.send * down, p.local * down, p.send});
+    if (c.comm.nodes() > 1) slowest = std::min(slowest, flow_rate);
+    parts.push_back(part);
+    usages.push_back(flow.usages);
+    caps.push_back(slowest * (static_cast<double>(part.sum.count()) / static_cast<double>(part.largest.count())));
   }
-  const auto rates = rates_together(c.resources, usages, caps);
-  std::size_t i = 0;
-  for (const auto& [parents, bytes] : trees) {
-    const auto& [largest, sum] = bytes;
+  const auto rates = rates_together(shape->classes ? shape->classes->table : c.resources, usages, caps);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& [largest, sum] = parts[i];
+    const auto& way = shape->flows[i];
     const sim::Rate share = rates[i] * (static_cast<double>(largest.count()) / static_cast<double>(sum.count()));
     const auto pieces = pieces_of(largest, plan.chunk).count;
     const Bytes first = std::min(plan.chunk, largest);
-    const auto stages = 2 * std::int64_t{shapes[i].longest};
+    const auto stages = 2 * std::int64_t{way.stages + way.net_stages};
     sim::PipelinedFlow flow;
     flow.bytes = sum;
-    flow.usages = usages[i];
+    flow.usages = std::move(usages[i]);
     flow.cap = caps[i];
-    flow.fixed.add(sim::Cause::latency, hops[i] + (stages + pieces) * p.overhead);
-    if (!costs.cut_through) {
-      // A filling stage has the link for itself: only its own half of a block limits it.
-      const Time fill = transfer_time(first, std::max(share, p.send * down));
-      flow.fixed.add(sim::Cause::fill, stages * fill);
-    }
+    flow.fixed.add(sim::Cause::latency, way.there_and_back + (stages + pieces) * p.overhead);
+    Time fill;
+    // A NIC begins when the piece stands whole in its buffer.
+    fill += 2 * std::int64_t{way.net_stages} * (transfer_time(first, p.send * down) + transfer_time(first, network));
+    if (!costs.cut_through)
+      fill += 2 * std::int64_t{way.stages} * transfer_time(first, c.comm.nodes() > 1 ? inside : std::max(share, p.send * down));
+    flow.fixed.add(sim::Cause::fill, fill);
     s.flows.push_back(std::move(flow));
-    ++i;
   }
   return s;
 }

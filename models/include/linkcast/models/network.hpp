@@ -24,8 +24,8 @@ struct NetworkModel {
   std::string name;
   PacketFormat packet;    // one_way_efficiency(): acknowledgements are few and travel in large windows
   double residual = 1.0;  // measured / derived
-  sim::Time latency;      // from the proxy's post until the other proxy sees it done: both NICs and hosts, no switch
-  sim::Time proxy;        // a proxy thread's work for a message, at either end: noticing, posting, telling
+  sim::Time latency;      // from a GPU's last store until the next GPU sees it: proxy threads, NICs, hosts; no switch
+  sim::Time simple;       // more in Simple: the receiving proxy must see the completion and tell the GPU
   sim::Time message;      // what a message occupies its flow (queue pair, endpoint) besides its bytes
   sim::Time flush;        // a receiving GPU before Hopper reads back before it trusts what the NIC wrote (Simple)
   sim::Rate flow_rate = sim::Rate::unlimited();  // most that one flow carries: a TCP socket, an EFA endpoint

@@ -71,6 +71,10 @@ struct ClusterOptions {
 };
 Cluster load_cluster(std::string_view name_or_path, const ClusterOptions& options = {});
 
+/// `nodes` such machines on an ideal network of that kind ("ib", "roce", …): every NIC port on one switch that blocks
+/// nothing. Throws sim::InputError for an unknown kind, or machines without a NIC.
+Cluster ideal_cluster(const Fabric& machine, int nodes, std::string_view fabric);
+
 /// How a job lies on a cluster.
 enum class Placement : unsigned char {
   packed,      // the first nodes, in order

@@ -91,6 +91,10 @@ class Fabric {
   /// The same machine with only these GPUs as ranks, in this order; everything else stays.
   Fabric slice(std::span<const int> ranks) const;
 
+  /// The same machine with that many NICs of that rate, spread evenly over the places of its own: fewer leave some places
+  /// empty, a multiple puts several in each. Throws sim::InputError for other numbers, or where it has no NIC.
+  Fabric with_nics(int count, sim::Rate rate) const;
+
   /// Resources of a replay: two per link (forward at 2*LinkId, backward at 2*LinkId+1).
   sim::ResourceTable resources() const;
   static sim::ResourceId resource(LinkId link, bool forward) {

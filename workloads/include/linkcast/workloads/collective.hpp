@@ -12,7 +12,7 @@
 #include "linkcast/models/nccl/communicator.hpp"
 #include "linkcast/sim/account.hpp"
 #include "linkcast/sim/replay.hpp"
-#include "linkcast/topologies/fabric.hpp"
+#include "linkcast/topologies/cluster.hpp"
 
 namespace linkcast::workloads {
 
@@ -39,24 +39,25 @@ struct CollectiveRow {
   int channels = 0;
   std::string bound_by;         // the largest cause in the account: "launch", "wire nvlink", "sm", …
   sim::Account account;         // adds up to `time`
-  std::vector<double> carried;  // bytes per fabric resource
+  std::vector<double> carried;  // bytes per resource of the cluster; at `flow` over several machines: empty
 };
 
-/// A communicator over all the ranks of a fabric (slice the fabric for fewer). Reusable for many sizes; not shared
+/// A communicator over all the ranks of a cluster (Cluster::job, Fabric::slice for fewer). Reusable for many sizes; not shared
 /// between threads.
 class CollectiveModel {
  public:
   /// Throws sim::InputError: a GPU that cannot be reached, a contradictory environment.
-  CollectiveModel(topologies::Fabric fabric, CommunicatorOptions options);
+  CollectiveModel(topologies::Cluster cluster, CommunicatorOptions options);
   ~CollectiveModel();
   CollectiveModel(CollectiveModel&&) noexcept;
 
   /// Throws sim::InputError for a size <= 0 or an impossible call.
   CollectiveRow run(const models::nccl::Call& call) const;
-  /// The same as a task for a larger graph (`linkcast run`); resources are those of fabric().resources().
+  /// The same as a task for a larger graph (`linkcast run`); resources are those of cluster().resources().
   sim::Task task(const models::nccl::Call& call) const;
 
-  const topologies::Fabric& fabric() const;
+  const topologies::Cluster& cluster() const;
+  const topologies::Fabric& fabric() const;  // of node 0
   const models::nccl::Communicator& communicator() const;
   const CommunicatorOptions& options() const;
   /// No call takes less than this: as given in the options, or of this host and launch mode.
