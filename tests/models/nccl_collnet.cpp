@@ -90,6 +90,26 @@ TEST_CASE("CollNet channels walk the buffer together", "[nccl][collnet][plan]") 
   CHECK(nvls.looped_interleaved);
 }
 
+TEST_CASE("Heads reach the switches through their own ports", "[nccl][collnet][network]") {
+  for (const char* version : {"2.30.7", "2.24"}) {  // by the NVLS graph and by that of CollNetDirect
+    const auto c = sharp(version, 4);
+    const auto heads = c.collnet_heads_in_node(2);
+    REQUIRE(heads.size() == 8);
+    for (int h = 0; h < 8; ++h) {
+      const auto e = c.collnet_net(h, 2);
+      CHECK(e.from == 16 + heads[static_cast<std::size_t>(h)]);
+      CHECK(e.to == -1);
+      CHECK(e.send_net == heads[static_cast<std::size_t>(h)]);
+      CHECK(e.recv_net == e.send_net);
+      CHECK((e.send_gdr && e.recv_gdr));
+    }
+    for (int channel = 0; channel < c.channels().comm; ++channel) {
+      CHECK(c.collnet_chain_in_node(channel, 0).front() == channel % 8);
+    }
+  }
+  CHECK(communicator(oracle_system("dgxh100"), "2.30.7", 4).collnet_heads_in_node(0).empty());
+}
+
 TEST_CASE("Shares of CollNet add up", "[nccl][collnet][property]") {
   for (const char* version : {"2.18", "2.20", "2.24", "2.30.7"}) {
     for (const char* algo : {"NVLS", "CollNetDirect", "CollNetChain"}) {

@@ -165,9 +165,10 @@ void Communicator::Impl::agree() {
   agreed_heads = machines.front()->heads.size();
   for (const auto& m : machines) agreed_heads = std::min(agreed_heads, m->heads.size());
   // Whose ports reach the reducing switches: since 2.28 those of the NVLS heads where there is NVLS.
-  const bool by_nvls = nvls_usable && since(28);
-  collnet_heads = by_nvls ? static_cast<int>(agreed_heads) : static_cast<int>(own_heads.size());
-  if (since(30, 7) && by_nvls) {
+  std::size_t fewest_heads = heads_to_switches(*machines.front()).size();
+  for (const auto& m : machines) fewest_heads = std::min(fewest_heads, heads_to_switches(*m).size());
+  collnet_heads = static_cast<int>(fewest_heads);
+  if (since(30, 7) && nvls_usable) {
     own_heads.clear();
     for (int c = 0; c < nvls.channels; ++c) note(own_heads, nvls.gpu(c, 0, locals));
   }
@@ -347,6 +348,17 @@ std::span<const int> Communicator::nvls_heads_in_node(int node) const {
   if (!impl_->nvls_usable) return {};
   return std::span<const int>{impl_->machine(node).heads}.first(impl_->agreed_heads);
 }
+
+std::span<const int> Communicator::collnet_heads_in_node(int node) const {
+  if (!impl_->collnet) return {};
+  return std::span<const int>{impl_->heads_to_switches(impl_->machine(node))}.first(
+      static_cast<std::size_t>(impl_->collnet_heads));
+}
+std::span<const int> Communicator::collnet_chain_in_node(int channel, int node) const {
+  if (!impl_->collnet) return {};
+  return impl_->machine(node).collnet_chains[channel % impl_->collnet_chain.channels];
+}
+NetEdge Communicator::collnet_net(int head, int node) const { return impl_->collnet_net(head, node); }
 
 NetEdge Communicator::ring_net(int channel, int node) const { return impl_->ring_net(channel, node); }
 NetEdge Communicator::tree_up_net(int channel, int node) const { return impl_->tree_net(channel, node, true); }

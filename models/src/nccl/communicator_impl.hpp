@@ -47,7 +47,9 @@ struct Machine {
   std::vector<int> slot;        // per local rank
   Found ring, tree, nvls, collnet_chain, collnet_direct;
   std::vector<std::vector<int>> rings, chains;  // per search channel: local ranks in order
-  std::vector<int> heads;                       // of NVLS: local ranks, each once
+  std::vector<std::vector<int>> collnet_chains;
+  std::vector<int> heads;          // of NVLS: local ranks, each once
+  std::vector<int> collnet_heads;  // of CollNetDirect
 
   int gpus() const { return topo->gpus(); }
   void list_ranks();
@@ -125,6 +127,10 @@ struct Communicator::Impl {
   NetEdge tree_net(int channel, int node, bool up) const;
   NetEdge nvls_tree_net(int channel, int head, int node, bool up) const;
   NetEdge p2p_net(int from, int to, int channel) const;
+  NetEdge collnet_net(int head, int node) const;
+  const std::vector<int>& heads_to_switches(const Machine& m) const {
+    return nvls_usable && since(28) ? m.heads : m.collnet_heads;
+  }
 
   // p2p_channels.cpp
   void count_p2p();

@@ -64,10 +64,15 @@ void Machine::list_ranks() {
   };
   rings = lines(ring);
   chains = lines(tree);
-  for (int c = 0; c < nvls.channels; ++c) {
-    const int head = local_rank[nvls.gpu(c, 0, gpus())];
-    if (std::find(heads.begin(), heads.end(), head) == heads.end()) heads.push_back(head);
-  }
+  collnet_chains = lines(collnet_chain);
+  const auto first_ranks = [&](const Found& found, std::vector<int>& each_once) {
+    for (int c = 0; c < found.channels; ++c) {
+      const int head = local_rank[found.gpu(c, 0, gpus())];
+      if (std::find(each_once.begin(), each_once.end(), head) == each_once.end()) each_once.push_back(head);
+    }
+  };
+  first_ranks(nvls, heads);
+  first_ranks(collnet_direct, collnet_heads);
 }
 
 }  // namespace linkcast::models::nccl

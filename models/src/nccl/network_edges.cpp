@@ -84,6 +84,18 @@ NetEdge Communicator::Impl::nvls_tree_net(int channel, int head, int node, bool 
   return up ? edge(node, child, place.parent, parent) : edge(place.parent, parent, node, child);
 }
 
+// Each head is set up on the graph's channel of its own number (ncclTransportCollNetSetup).
+NetEdge Communicator::Impl::collnet_net(int head, int node) const {
+  if (!collnet || head < 0 || head >= collnet_heads) throw sim::InternalError{"no such CollNet head"};
+  const Machine& m = machine(node);
+  const auto side = nvls_usable && since(28)
+                        ? nvls_side(m, head, head)
+                        : graph_side(m, m.collnet_direct, m.collnet_direct.channels, head, m.collnet_heads[head]);
+  NetEdge e = edge(node, side, node, side);
+  e.to = -1;
+  return e;
+}
+
 NetEdge Communicator::Impl::p2p_net(int from, int to, int channel) const {
   const int from_node = from / locals, to_node = to / locals;
   const Machine& a = machine(from_node);

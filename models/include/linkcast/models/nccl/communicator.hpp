@@ -183,6 +183,12 @@ class Communicator {
 
   /// From `node` to the next node in the ring of a channel.
   NetEdge ring_net(int channel, int node) const;
+  /// Local ranks of a node that send to switches which reduce (CollNet, SHARP): of NVLS and CollNetDirect head h owns
+  /// slice h; a CollNetChain ends at the first rank of its line (collnet_chain_in_node). Empty without CollNet.
+  std::span<const int> collnet_heads_in_node(int node) const;
+  std::span<const int> collnet_chain_in_node(int channel, int node) const;
+  /// The way of one head to the network and back: `to` is -1, both ports are the head's.
+  NetEdge collnet_net(int head, int node) const;
   /// Between a node and its parent: up carries what is reduced, down the result. The root has none (InternalError).
   NetEdge tree_up_net(int channel, int node) const;
   NetEdge tree_down_net(int channel, int node) const;
