@@ -129,6 +129,27 @@ TEST_CASE("What a plugin brings along reaches choices", "[nccl][net]") {
   CHECK(tcpx.p2p_net(0, 11, 0).send_proxy == -1);  // no PXN
 }
 
+TEST_CASE("Amazon's tuner on p5: by size and ranks, beyond two nodes", "[nccl][net]") {
+  const auto pick = [](int nodes, std::int64_t bytes, const char* version = "2.30.7") {
+    const auto c = on_network("dgxh100", nodes, "efa", "aws-p5", version);
+    return spelled(c.choose(call(Op::all_reduce, bytes)));
+  };
+  // Its corners at 32 ranks: Tree/LL128 up to 36 MiB, at 64 up to 112 MiB, at 128 up to 288 MiB.
+  CHECK(pick(4, 1024) == "Tree/LL128");
+  CHECK(pick(4, 36 << 20) == "Tree/LL128");
+  CHECK(pick(4, 48 << 20) == "Ring/LL128");
+  CHECK(pick(8, 112 << 20) == "Tree/LL128");
+  CHECK(pick(16, 288 << 20) == "Tree/LL128");
+  CHECK(pick(16, 320 << 20) == "Ring/LL128");
+  CHECK(pick(32, std::int64_t{4} << 30) == "NVLSTree/Simple");
+  CHECK(pick(4, std::int64_t{8} << 30) == "Ring/Simple");
+  // NCCL chooses by itself on two nodes, and before it had tuners.
+  CHECK(pick(2, 1024) == "Tree/LL");
+  CHECK(pick(4, 1024, "2.18.5") != "Tree/LL128");
+  const auto c = on_network("dgxh100", 4, "efa", "aws-p5", "2.30.7", {{"NCCL_PROTO", "Simple"}});
+  CHECK(c.choose(call(Op::all_reduce, 1024)).protocol == Protocol::simple);
+}
+
 TEST_CASE("A network that leaves unpacking to the GPU doubles few channels, and has no PAT", "[nccl][net]") {
   const auto tcpx = [](std::initializer_list<std::pair<const char*, const char*>> env) {
     return on_network("h100_1gpu", 4, "tcpx", "", "2.30.7", env);

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "nccl/communicator_impl.hpp"
+#include "nccl/region_tuner.hpp"
 
 namespace linkcast::models::nccl {
 
@@ -100,6 +101,16 @@ std::vector<Choice> Communicator::Impl::candidates(const Call& call) const {
       std::rotate(found.begin(), it, it + 1);
       found.front().reason = "NVLS/Simple: NCCL_CTA_POLICY=EFFICIENCY takes it for registered buffers";
     }
+  }
+  // A plugin's tuner comes before NCCL's model; what is not possible here it skips.
+  for (const auto& pick : region_tuner(tuner, call.op, call.bytes.count(), ranks, config.nodes)) {
+    const auto it = std::find_if(found.begin(), found.end(), [&](const Choice& f) {
+      return f.algorithm == pick.algorithm && f.protocol == pick.protocol;
+    });
+    if (it == found.end()) continue;
+    std::rotate(found.begin(), it, it + 1);
+    found.front().reason = spelled(found.front()) + ": the tuner of the network plugin on " + tuner + " takes it here";
+    break;
   }
   if (const auto kernel = symmetric(call, nullptr)) found.insert(found.begin(), *kernel);
   return found;
