@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "catalog.hpp"
+#include "cluster_data.hpp"
 #include "import_detect.hpp"
 #include "import_network.hpp"
 #include "import_parts.hpp"
@@ -129,10 +130,7 @@ class Import {
     m.extends = catalog_entry(*options_.machine)->name;
     m.title = fmt::format("machines {}", m.extends);
     m.gpus = static_cast<int>(fabric.gpus().size());
-    for (const auto& d : fabric.devices()) {
-      m.nics += d.kind == DeviceKind::nic ? 1 : 0;
-      m.trays = std::max(m.trays, d.node + 1);
-    }
+    for (const auto& d : fabric.devices()) m.nics += d.kind == DeviceKind::nic ? 1 : 0;
     std::string node;
     if (options_.gpu) node += fmt::format("  gpus: {{model: {}}}\n", *options_.gpu);
     if (options_.nic) node += fmt::format("  nics: {{model: {}}}\n", *options_.nic);
@@ -144,28 +142,42 @@ class Import {
   Imported finish() {
     std::string network;
     if (!networks_.empty()) {
+      nic_facts();
       const auto joined = join_networks(std::move(networks_), *machine_, machine_file_, notes_);
       network = network_yaml(joined, *machine_, options_, notes_);
     }
-    const auto& m = *machine_;
-    const auto stem = options_.name.value_or(default_name());
     Imported out;
     out.format = format_;
-    out.yaml = fmt::format("# Written by `linkcast topo import` from {}.\n", source_names());
-    const auto comments = [&](std::string_view what, const std::vector<std::string>& lines) {
-      for (const auto& l : lines) out.yaml += fmt::format("# {}: {}\n", what, l);
-    };
-    comments("assumed", notes_.assumed);
-    comments("not known", notes_.unknown);
-    out.yaml += fmt::format("schema: linkcast.topology/1\nname: \"{}\"\n", stem);
-    out.yaml += fmt::format("title: \"{}\"\n", m.title);
-    if (!m.extends.empty()) out.yaml += "extends: " + m.extends + "\n";
-    out.yaml += m.parts + m.node + network + m.overrides;
+    out.yaml = text(network);
     out.known = std::move(notes_.known);
     out.assumed = std::move(notes_.assumed);
     out.unknown = std::move(notes_.unknown);
-    if (network.empty()) check(out.yaml, stem);
+    if (network.empty()) check(out.yaml);
     return out;
+  }
+
+  std::string text(const std::string& network) const {
+    const auto& m = *machine_;
+    auto yaml = fmt::format("# Written by `linkcast topo import` from {}.\n", source_names());
+    const auto comments = [&](std::string_view what, const std::vector<std::string>& lines) {
+      for (const auto& l : lines) yaml += fmt::format("# {}: {}\n", what, l);
+    };
+    comments("assumed", notes_.assumed);
+    comments("not known", notes_.unknown);
+    yaml += fmt::format("schema: linkcast.topology/1\nname: \"{}\"\n", stem());
+    yaml += fmt::format("title: \"{}\"\n", m.title);
+    if (!m.extends.empty()) yaml += "extends: " + m.extends + "\n";
+    return yaml + m.parts + m.node + network + m.overrides;
+  }
+
+  /// What a network needs to know of the machine is asked of the machine as it is built.
+  void nic_facts() {
+    const auto fabric = check(text({}));
+    auto& m = *machine_;
+    for (const auto& d : fabric.devices()) m.trays = std::max(m.trays, d.node + 1);
+    const auto nics = nics_of(fabric);
+    for (const auto& n : nics) m.nic_ports = std::max(m.nic_ports, n.ports);
+    if (!nics.empty()) m.nic_rate = fmt::format("{:g} Gb/s", nics.front().rate.GBps() * 8);
   }
 
   /// Names come from files: nothing that a YAML string or a comment could not hold.
@@ -175,6 +187,7 @@ class Import {
     }
     return text.size() > 80 ? text.substr(0, 80) : text;
   }
+  std::string stem() const { return options_.name.value_or(default_name()); }
   std::string default_name() const {
     auto path = std::filesystem::path{files_.front().file->name}.filename();
     while (path.has_extension() && path.stem() != path) path = path.stem();
@@ -189,12 +202,12 @@ class Import {
 
   /// What the readers accept and the loader does not (too many NVLinks for the GPU that --gpu names) is the input's
   /// fault; its place in the generated file would help nobody.
-  void check(const std::string& yaml, const std::string& name) const {
+  Fabric check(const std::string& yaml) const {
     auto file = std::make_shared<SourceText>();
     file->name = "the imported machine";
     file->text = yaml;
     try {
-      load_yaml(file, name, {});
+      return load_yaml(file, stem(), {});
     } catch (const sim::InputError& e) {
       const auto& first = e.diagnostics().front();
       refuse(files_.front().file->name, "describes a machine that cannot be: " + first.problem, first.help);

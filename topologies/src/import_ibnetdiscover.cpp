@@ -72,11 +72,11 @@ std::string_view part_of(std::uint32_t device) {
   // PCI device ids of Mellanox and NVIDIA switches (pci.ids).
   switch (device) {
     case 0xcb20:
-      return "sb7800";  // Switch-IB
+      return "edr-36";  // Switch-IB
     case 0xcf08:
-      return "sb7800";  // Switch-IB 2
+      return "edr-36";  // Switch-IB 2
     case 0xd2f0:
-      return "qm8700";  // Quantum
+      return "qm8790";  // Quantum
     case 0xd2f2:
       return "qm9700";  // Quantum-2
     case 0xd2f4:
@@ -315,7 +315,7 @@ class Importer {
       if (usual_rate > 0) {
         in_.notes.assume(fmt::format("{} without a speed in the file: {} Gb/s, as most have", cables, usual_rate));
       } else {
-        in_.notes.lack(fmt::format("the speed of {}", cables));
+        in_.notes.assume(fmt::format("{} without a speed in the file: that of their ports in the catalog", cables));
       }
     }
     if (usual_rate > 0) usual_rate_ = usual_rate;
@@ -341,15 +341,16 @@ class Importer {
                : net_.hosts[static_cast<Index>(host)] + " " + net_.nic_names[static_cast<Index>(nic)];
   }
 
-  /// Ports of one NIC count from 0 in the order of the file's numbers; a NIC with one cable has no port number.
+  /// Ports of one NIC count from 0 in the order of the file's numbers; where no NIC has several, none has a number.
   void number_ports() {
     std::map<std::pair<int, int>, std::vector<Index>> of_nic;
     for (Index i = 0; i < net_.cables.size(); ++i) {
       const auto& e = net_.cables[i].from.host >= 0 ? net_.cables[i].from : net_.cables[i].to;
       if (e.host >= 0) of_nic[{e.host, e.nic}].push_back(i);
     }
+    const bool several = std::any_of(of_nic.begin(), of_nic.end(), [](const auto& n) { return n.second.size() > 1; });
     for (auto& [nic, cables] : of_nic) {
-      int port = cables.size() > 1 ? 0 : -1;
+      int port = several ? 0 : -1;
       for (const auto i : cables) {
         auto& e = net_.cables[i].from.host >= 0 ? net_.cables[i].from : net_.cables[i].to;
         e.port = port;

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <span>
+#include <tuple>
 #include <unordered_map>
 
+#include "host_list.hpp"
 #include "import_tree.hpp"
 
 namespace linkcast::topologies {
@@ -99,10 +103,55 @@ void number_nics(ImportedNetwork& network, const std::string& file, const Import
   }
 }
 
-std::string end_text(const ImportedNetwork& n, const ImportedEnd& e) {
-  if (e.host < 0) return fmt::format("\"{}\"", n.switches[static_cast<std::size_t>(e.network_switch)].name);
-  return e.port < 0 ? fmt::format("\"node[{}].nic[{}]\"", e.host, e.nic)
-                    : fmt::format("\"node[{}].nic[{}].port[{}]\"", e.host, e.nic, e.port);
+std::string quoted_name(std::string_view name) { return fmt::format("\"{}\"", name); }
+
+/// "node[0-31,40].nic[3]": cables that differ in their node only are one line.
+std::string nodes_text(const std::vector<int>& nodes, const ImportedEnd& e) {
+  std::string list;
+  for (std::size_t i = 0; i < nodes.size();) {
+    auto k = i + 1;
+    while (k < nodes.size() && nodes[k] == nodes[k - 1] + 1) ++k;
+    if (!list.empty()) list += ',';
+    list += k - i == 1 ? fmt::format("{}", nodes[i]) : fmt::format("{}-{}", nodes[i], nodes[k - 1]);
+    i = k;
+  }
+  return e.port < 0 ? fmt::format("\"node[{}].nic[{}]\"", list, e.nic)
+                    : fmt::format("\"node[{}].nic[{}].port[{}]\"", list, e.nic, e.port);
+}
+
+std::string cables_yaml(const ImportedNetwork& n) {
+  struct Line {
+    std::vector<int> nodes;
+    const ImportedCable* cable;
+  };
+  std::vector<Line> lines;
+  std::map<std::tuple<int, int, int, int, std::string_view, std::string_view, bool>, std::size_t> same;
+  for (const auto& c : n.cables) {
+    if (c.from.host < 0) {
+      lines.push_back({{}, &c});
+      continue;
+    }
+    const std::tuple key{c.to.network_switch,        c.from.nic, c.from.port, c.count, std::string_view{c.rate},
+                         std::string_view{c.length}, c.up};
+    const auto [known, added] = same.try_emplace(key, lines.size());
+    if (added) lines.push_back({{}, &c});
+    lines[known->second].nodes.push_back(c.from.host);
+  }
+  std::string out;
+  for (auto& l : lines) {
+    std::ranges::sort(l.nodes);
+    const auto& c = *l.cable;
+    out += fmt::format("    - {{from: {}, to: {}",
+                       l.nodes.empty() ? quoted_name(n.switches[static_cast<std::size_t>(c.from.network_switch)].name)
+                                       : nodes_text(l.nodes, c.from),
+                       quoted_name(n.switches[static_cast<std::size_t>(c.to.network_switch)].name));
+    if (c.count != 1) out += fmt::format(", count: {}", c.count);
+    if (!c.rate.empty()) out += fmt::format(", rate: {}", c.rate);
+    if (!c.length.empty()) out += fmt::format(", length: {}", c.length);
+    if (!c.up) out += ", state: down";
+    out += "}\n";
+  }
+  return out;
 }
 
 }  // namespace
@@ -123,6 +172,11 @@ ImportedNetwork join_networks(std::vector<NamedNetwork> networks, const Imported
   if (main->network.only_order) cable_tree(main->network, machine, notes);
   auto host = machine;  // one of the hosts that the machine spans
   host.nics /= std::max(machine.trays, 1);
+  if (machine.nic_ports > 1) {
+    for (auto& c : main->network.cables) {
+      if (c.from.host >= 0 && c.from.port < 0) c.from.port = 0;
+    }
+  }
   number_nics(main->network, main->file, host, machine_file, notes);
   join_domains(main->network, machine, main->file, notes);
   return std::move(main->network);
@@ -135,8 +189,12 @@ std::string network_yaml(const ImportedNetwork& n, const ImportedMachine&, const
     fabric = "ib";
     notes.assume("the network is InfiniBand: --network names another kind");
   }
-  std::string out = fmt::format("network:\n  fabric: {}\n  hosts:\n", fabric);
-  for (const auto& h : n.hosts) out += fmt::format("    - \"{}\"\n", h);
+  std::string out = fmt::format("nodes: {}\nnetwork:\n  fabric: {}\n  hosts:\n", n.hosts.size(), fabric);
+  constexpr std::size_t names_of_a_line = 128;
+  for (std::size_t i = 0; i < n.hosts.size(); i += names_of_a_line) {
+    out += fmt::format("    - \"{}\"\n",
+                       host_list(std::span{n.hosts}.subspan(i, std::min(names_of_a_line, n.hosts.size() - i))));
+  }
   if (!n.switches.empty()) out += "  switches:\n";
   for (const auto& s : n.switches) {
     out += fmt::format("    - {{name: \"{}\"", s.name);
@@ -147,15 +205,7 @@ std::string network_yaml(const ImportedNetwork& n, const ImportedMachine&, const
     if (s.group >= 0) out += fmt::format(", group: {}", s.group);
     out += "}\n";
   }
-  if (!n.cables.empty()) out += "  cables:\n";
-  for (const auto& c : n.cables) {
-    out += fmt::format("    - {{from: {}, to: {}", end_text(n, c.from), end_text(n, c.to));
-    if (c.count != 1) out += fmt::format(", count: {}", c.count);
-    if (!c.rate.empty()) out += fmt::format(", rate: {}", c.rate);
-    if (!c.length.empty()) out += fmt::format(", length: {}", c.length);
-    if (!c.up) out += ", state: down";
-    out += "}\n";
-  }
+  if (!n.cables.empty()) out += "  cables:\n" + cables_yaml(n);
   return out;
 }
 

@@ -30,7 +30,10 @@ struct ImportedMachine {
   std::string parts, node, overrides;
   int gpus = 0;
   int nics = 0;
+  // From the loaded machine, where there is a network too:
   int trays = 1;                       // hosts that the machine spans: an NVLink domain of several
+  int nic_ports = 1;                   // the most that one of its NICs has
+  std::string nic_rate;                // of one port of NIC 0: "400 Gb/s"
   std::vector<std::string> nic_names;  // "mlx5_0" of NIC i; empty where the file does not name them
 };
 

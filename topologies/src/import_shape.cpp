@@ -59,7 +59,7 @@ class Shape {
       for (const int s : front) {
         for (const int other : beside_[at(s)]) {
           if (net_.switches[at(other)].tier >= 0) continue;
-          net_.switches[at(other)].tier = tier;
+          net_.switches[at(other)].tier = std::min(tier, 15);  // a topology file has no higher one
           next.push_back(other);
         }
       }
@@ -239,7 +239,7 @@ void put_in_order(ImportedNetwork& network) {
                    [](const auto& a, const auto& b) { return key(a) < key(b); });
   std::vector<ImportedCable> merged;
   for (auto& c : network.cables) {
-    if (!merged.empty() && key(merged.back()) == key(c) && merged.back().count < 60'000) {
+    if (!merged.empty() && key(merged.back()) == key(c) && merged.back().count < 4096) {
       merged.back().count += c.count;
     } else {
       merged.push_back(std::move(c));

@@ -195,7 +195,7 @@ class Reader {
       s.name = n.name->name;
       s.tier = 0;
       for (const int c : n.children) {
-        s.tier = std::min(255, std::max(s.tier, net_.switches[at(c)].tier + 1));
+        s.tier = std::min(15, std::max(s.tier, net_.switches[at(c)].tier + 1));
         n.hosts += nodes_[at(c)].hosts;
       }
       for (const int c : n.children) {
@@ -243,19 +243,23 @@ void cable_tree(ImportedNetwork& network, const ImportedMachine& machine, Import
       for (int nic = 0; nic < nics; ++nic) {
         cables.push_back(c);
         cables.back().from.nic = nic;
+        cables.back().rate = machine.nic_rate;
       }
       continue;
     }
-    constexpr long most = 65'535;
+    constexpr long most = 4096;  // what one line of a topology file may say
     for (long left = static_cast<long>(c.count) * nics; left > 0; left -= most) {
       cables.push_back(c);
       cables.back().count = static_cast<int>(std::min(left, most));
+      cables.back().rate = machine.nic_rate;
     }
   }
   network.cables = std::move(cables);
   if (network.switches.empty()) return;
   notes.assume("every NIC of a host is cabled to the host's leaf switch");
-  notes.assume("every switch has as many cables up as down, each at the NICs' rate: nothing is oversubscribed");
+  notes.assume(
+      fmt::format("every switch has as many cables up as down, each at the NICs' rate{}: nothing is oversubscribed",
+                  machine.nic_rate.empty() ? "" : " (" + machine.nic_rate + ")"));
 }
 
 void join_domains(ImportedNetwork& network, const ImportedMachine& machine, const std::string& file,
