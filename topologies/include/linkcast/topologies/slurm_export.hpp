@@ -1,0 +1,16 @@
+// A cluster as Slurm's topology.conf. Knows no reader.
+#pragma once
+
+#include <string>
+
+#include "linkcast/topologies/cluster.hpp"
+
+namespace linkcast::topologies {
+
+/// A tree for Slurm's topology/tree. Slurm lets each host and each switch hang below one switch, real networks do not:
+/// leaves that share hosts (the rails of a scalable unit) become one switch of the tree, and so do the switches of a
+/// higher tier that serve the same switches below. Where a machine is an NVLink domain of several hosts its name stands
+/// for the domain. Throws sim::InputError: no network, or one without tiers (an ideal switch is a tree of one).
+std::string to_slurm_topology(const Cluster& cluster);
+
+}  // namespace linkcast::topologies
