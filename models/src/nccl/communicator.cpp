@@ -6,6 +6,7 @@
 
 #include "linkcast/models/nccl/network_defaults.hpp"
 #include "nccl/communicator_impl.hpp"
+#include "nccl/graph_file.hpp"
 #include "nccl/node_trees.hpp"
 
 namespace linkcast::models::nccl {
@@ -96,16 +97,25 @@ void Communicator::Impl::search(Machine& m) const {
   options.prune = !config.exhaustive;
   Search run{*m.topo, options};
 
-  m.ring = run.find(Pattern::ring, 1, max_channels() / 2);
-  m.tree = run.find(Pattern::balanced_tree, m.ring.channels, m.ring.channels);
+  // The user may prescribe graphs; what the file does not have is searched.
+  std::map<int, Found> given;
+  if (const auto path = config.env.get("NCCL_GRAPH_FILE")) {
+    given = read_graphs(read_graph_file(*path), *path, m, options.cross_nic, options.inter);
+  }
+  const auto find = [&](int id, Pattern pattern, int least, int most, bool of_collnet = false) {
+    const auto it = given.find(id);
+    return it != given.end() ? it->second : run.find(pattern, least, most, of_collnet);
+  };
+  m.ring = find(0, Pattern::ring, 1, max_channels() / 2);
+  m.tree = find(1, Pattern::balanced_tree, m.ring.channels, m.ring.channels);
   const bool collnet_port =
       std::any_of(m.seen.system.nodes().begin(), m.seen.system.nodes().end(), [](const Node& n) { return n.collnet; });
   if (wants_collnet() && collnet_port) {
-    m.collnet_chain = run.find(Pattern::tree, m.ring.channels, m.ring.channels, true);
-    m.collnet_direct = run.find(Pattern::collnet_direct, 1, max_channels(), true);
+    m.collnet_chain = find(2, Pattern::tree, m.ring.channels, m.ring.channels, true);
+    m.collnet_direct = find(4, Pattern::collnet_direct, 1, max_channels(), true);
   }
   if (config.multicast && since(17) && env("NCCL_NVLS_ENABLE", 2) != 0) {
-    m.nvls = run.find(Pattern::nvls, 1, max_channels());
+    m.nvls = find(3, Pattern::nvls, 1, max_channels());
   }
 }
 

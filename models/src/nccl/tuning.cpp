@@ -247,7 +247,7 @@ float TuneModel::path_latency(int c, int a, int p, double net_overhead) const {
     add(2 * static_cast<float>(n / nodes - 1) * intra + (since(18) ? inter : 0));
   } else if (a == nvls) {
     if (since(19)) lat = intra;
-    if (nodes > 1) add(inter);
+    if (nodes > 1) add(since(19) ? static_cast<double>(inter) : tables_.hw[net][a][p]);
   } else if (a == nvls_tree) {
     if (since(19))
       add(intra + 2 * static_cast<float>(floor_log2(nodes)) * inter);
