@@ -39,7 +39,8 @@ class HwlocImporter {
                            : "lstopo run on the machine itself lists them; inside a container it may not");
       return {};
     }
-    if (!read_bandwidths()) return {};
+    read_bandwidths();
+    count_nics();
     const auto profile = choose();
     if (!profile) return {};
     profile_ = &*profile;
@@ -80,14 +81,13 @@ class HwlocImporter {
     return bandwidth <= 0 ? 0 : std::clamp(static_cast<int>(std::lround(bandwidth / one)), 1, 64);
   }
 
-  bool read_bandwidths() {
+  void read_bandwidths() {
     const auto n = static_cast<std::size_t>(h_.gpus);
-    if (!h_.has_bandwidths) return true;
+    if (!h_.has_bandwidths) return;
     totals_.assign(n, 0);
     for (std::size_t g = 0; g < n; ++g)
       totals_[g] = std::accumulate(h_.to_switch[g].begin(), h_.to_switch[g].end(), 0.0);
     switched_ = std::ranges::any_of(totals_, [](double t) { return t > 0; });
-    return true;
   }
 
   /// As nvidia-smi would count them, if one link has that rate.
@@ -107,6 +107,8 @@ class HwlocImporter {
     const auto& first = device(0);
     Wanted w;
     w.gpus = h_.gpus;
+    w.nics = static_cast<int>(h_.devices.size()) - h_.gpus;
+    w.nic = nic_;
     w.line = first.line;
     w.column = first.column;
     w.gpu_words = first.product.empty() ? fmt::format("PCI device 10de:{:04x}", first.device) : first.product;
@@ -131,9 +133,8 @@ class HwlocImporter {
     return std::nullopt;
   }
 
-  void nics() {
-    if (m_.nics == 0) return;
-    std::map<std::string, int> kinds;
+  /// NICs by kind, as far as the catalog knows their PCI ids ("" for the others).
+  void count_nics() {
     for (std::size_t i = static_cast<std::size_t>(h_.gpus); i < h_.devices.size(); ++i) {
       std::string found;
       for (const auto& name : catalog_part_names("nics")) {
@@ -141,25 +142,32 @@ class HwlocImporter {
         if (part && part->pci_vendor == hex(h_.devices[i].vendor) && part->pci_device == hex(h_.devices[i].device))
           found = name;
       }
-      ++kinds[found];
+      ++nic_kinds_[found];
     }
-    const auto most = std::ranges::max_element(kinds, {}, [](const auto& k) { return k.second; });
-    if (in_.options.nic || most->first.empty()) {
+    int most = 0;
+    for (const auto& [name, n] : nic_kinds_) {
+      if (n > most) nic_ = name, most = n;
+    }
+  }
+
+  void nics() {
+    if (m_.nics == 0) return;
+    if (nic_.empty() && !in_.options.nic && !in_.options.machine) {
       const auto& d = h_.devices[static_cast<std::size_t>(h_.gpus)];
-      if (!in_.options.nic)
-        in_.notes.lack(fmt::format("what NIC {:04x}:{:04x} is: the catalog has no such part", d.vendor, d.device));
-      return choose_nic(in_, *profile_, m_);
+      in_.problems.add(in_.file, d.line, d.column,
+                       fmt::format("the catalog has no NIC {:04x}:{:04x}", d.vendor, d.device),
+                       fmt::format("--nic names the part to take: {}", fmt::join(catalog_part_names("nics"), ", ")));
+      return;
     }
-    m_.nic = most->first;
+    if (in_.options.nic || nic_.empty()) return choose_nic(in_, *profile_, m_);
+    m_.nic = nic_;
     m_.nic_rate.clear();
-    const auto* part = parts_.nic(m_.nic, Value{});
     in_.notes.know(fmt::format("NICs: {} by their PCI ids", m_.nic));
-    if (part)
+    if (const auto* part = parts_.nic(m_.nic, Value{}))
       in_.notes.assume(fmt::format("every NIC runs at the {:g} Gb/s of {}: the file has no port rates",
                                    static_cast<double>(part->rate.bytes_per_second()) * 8e-9, m_.nic));
-    if (kinds.size() > 1)
-      in_.notes.assume(
-          fmt::format("{} of {} NICs are of other kinds and count as {}", m_.nics - most->second, m_.nics, m_.nic));
+    if (const int others = m_.nics - nic_kinds_[nic_]; others > 0)
+      in_.notes.assume(fmt::format("{} of {} NICs are of other kinds and count as {}", others, m_.nics, m_.nic));
   }
 
   void cpus() {
@@ -401,6 +409,8 @@ class HwlocImporter {
   Parts parts_;
   std::vector<double> totals_;  // MB/s of each GPU to switches
   bool switched_ = false;
+  std::map<std::string, int> nic_kinds_;
+  std::string nic_;  // the part that most NICs are
   const Profile* profile_ = nullptr;
   MachineModel m_;
 };

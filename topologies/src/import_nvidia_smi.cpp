@@ -150,6 +150,8 @@ class SmiImporter {
     w.gpu = seen_ ? seen_ : matrix_.product.empty() ? std::nullopt : gpu_part_of(matrix_.product);
     if (seen_) w.gpu_words = "nvidia-smi nvlink";
     w.gpus = matrix_.gpus;
+    w.nics = static_cast<int>(all_ - gpus_);
+    if (in_.options.nic) w.nic = *in_.options.nic;
     w.links = links_;
     w.line = matrix_.line;
     w.column = matrix_.column;

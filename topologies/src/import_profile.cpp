@@ -87,6 +87,17 @@ int likeness(const PairLinks& file, const PairLinks& machine) {
   return !same ? 0 : file.size() == machine.size() ? 2 : 1;
 }
 
+/// Wiring and GPUs count most, then the NICs, which tell clouds apart; among equals the makers' own machines come
+/// first.
+int alikeness(const Wanted& wanted, const Profile& p, int like) {
+  const auto starts = [&](std::string_view with) { return p.name.substr(0, with.size()) == with; };
+  return 32 * like + (p.parts.gpus == wanted.gpus ? 16 : 0) +
+         (!wanted.nic.empty() && p.parts.nic == wanted.nic ? 8 : 0) + (p.parts.nics == wanted.nics ? 4 : 0) +
+         (starts("dgx")   ? 2
+          : starts("hgx") ? 1
+                          : 0);
+}
+
 const std::vector<Profile>& all_profiles() {
   static const auto profiles = [] {  // built once: the catalog does not change
     std::vector<Profile> out;
@@ -160,7 +171,7 @@ std::optional<Profile> choose_profile(const ImportInput& in, const Wanted& wante
     const int like = likeness(wanted.links, p.links);
     if (gpu ? p.parts.gpu != *gpu : like < (whole ? 2 : 1) || !has_nvlink(wanted.links)) continue;
     if (!gpu && std::ranges::find(fitting, p.parts.gpu) == fitting.end()) fitting.push_back(p.parts.gpu);
-    const int score = 4 * like + (p.parts.gpus == wanted.gpus ? 2 : 0);
+    const int score = alikeness(wanted, p, like);
     if (score > best_likeness) best = &p, best_likeness = score;
   }
   if (!gpu && fitting.size() != 1) {

@@ -28,7 +28,8 @@ Profile profile_of(const std::string& machine);
 struct Wanted {
   std::optional<std::string> gpu;  // a part, where the file names one
   std::string gpu_words;           // how the file calls it: for messages
-  int gpus = 0;
+  int gpus = 0, nics = 0;
+  std::string nic;           // a part, where the file names it
   PairLinks links;           // empty: the file does not say
   int line = 0, column = 0;  // where a question about the GPUs points to
 };
