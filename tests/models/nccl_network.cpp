@@ -14,8 +14,8 @@ Communicator on(const std::string& machine, int nodes,
   return communicator(oracle_system(machine), version, nodes, env);
 }
 
-// Eight A100 and four NICs: NIC i lies behind the switch of GPUs 2i and 2i+1.
-System shared_nics() {
+// A100s and NICs behind switches: `gpus` and `nics` behind each.
+System behind_switches(int switches, int gpus, int nics) {
   System s;
   Node cpu;
   cpu.type = NodeType::cpu;
@@ -27,32 +27,34 @@ System shared_nics() {
   Node nvs;
   nvs.type = NodeType::nvs;
   const int fabric = s.add(nvs);
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < switches; ++i) {
     Node pci;
     pci.type = NodeType::pci;
     pci.id = 100 + i;
     const int at = s.add(pci);
     s.connect(at, root, EdgeType::pci, 24);
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < gpus; ++k) {
       Node gpu;
       gpu.type = NodeType::gpu;
-      gpu.id = gpu.dev = gpu.rank = 2 * i + k;
+      gpu.id = gpu.dev = gpu.rank = gpus * i + k;
       gpu.cc = 80;
       const int g = s.add(gpu);
       s.connect(g, at, EdgeType::pci, 24);
       s.connect(g, fabric, EdgeType::nvl, 12 * nvlink_GBps(80));
     }
-    Node nic;
-    nic.type = NodeType::nic;
-    nic.id = 200 + i;
-    const int n = s.add(nic);
-    s.connect(n, at, EdgeType::pci, 24);
-    Node net;
-    net.type = NodeType::net;
-    net.id = net.dev = i;
-    net.guid = static_cast<std::uint64_t>(i + 1);
-    net.net_GBps = 25;
-    s.connect(s.add(net), n, EdgeType::net, 25);
+    for (int k = 0; k < nics; ++k) {
+      Node nic;
+      nic.type = NodeType::nic;
+      nic.id = 200 + nics * i + k;
+      const int n = s.add(nic);
+      s.connect(n, at, EdgeType::pci, 24);
+      Node net;
+      net.type = NodeType::net;
+      net.id = net.dev = nics * i + k;
+      net.guid = static_cast<std::uint64_t>(nics * i + k + 1);
+      net.net_GBps = 25;
+      s.connect(s.add(net), n, EdgeType::net, 25);
+    }
   }
   return s;
 }
@@ -210,7 +212,7 @@ TEST_CASE("Send/recv leaves on the rail of the receiver, over NVLink to the GPU 
 }
 
 TEST_CASE("Two GPUs share a NIC: the one that comes first in NCCL's order relays", "[nccl][network]") {
-  const auto c = communicator(shared_nics(), "2.30.7", 2);
+  const auto c = communicator(behind_switches(4, 2, 1), "2.30.7", 2);
   // One NIC for two GPUs: both use it themselves, whatever the channel.
   CHECK(c.p2p_net(0, 9, 0).recv_net == 0);
   CHECK(c.p2p_net(0, 9, 1).recv_net == 0);
@@ -221,6 +223,49 @@ TEST_CASE("Two GPUs share a NIC: the one that comes first in NCCL's order relays
   CHECK(c.p2p_net(0, 9, 0).send_proxy == -1);
   CHECK(c.p2p_net(0, 15, 0).send_net == 3);
   CHECK(c.p2p_net(0, 15, 0).send_proxy == 6);
+}
+
+TEST_CASE("Two NICs of one GPU take turns; which comes first depends on the version", "[nccl][network]") {
+  const auto ports = [](const char* version, std::initializer_list<std::pair<const char*, const char*>> env = {}) {
+    const auto c = communicator(behind_switches(2, 1, 2), version, 2, env);
+    std::vector<int> used;
+    for (int channel = 0; channel < 2; ++channel) used.push_back(c.p2p_net(0, 3, channel).recv_net);
+    return used;
+  };
+  // GPU 1 has ports 2 and 3. Before 2.30.7 the start was mirrored from the device number 1; now from 1 mod 1 GPU.
+  CHECK(ports("2.29") == std::vector<int>{3, 2});
+  CHECK(ports("2.30.7") == std::vector<int>{2, 3});
+  CHECK(ports("2.17") == std::vector<int>{3, 3});  // channels came in with 2.18
+  CHECK(ports("2.30.7", {{"NCCL_NETDEVS_POLICY", "max:1"}}) == std::vector<int>{2, 2});
+}
+
+TEST_CASE("Reads by the NIC before Ampere need NVLinks, before 2.19 on any GPU", "[nccl][network]") {
+  // GPUs without NVLink that share a switch with a NIC.
+  const auto sends_direct = [](int cc, const char* version) {
+    auto s = pcie_machine(2, 1, cc, 24, "GenuineIntel", 106);
+    Node pci;
+    pci.type = NodeType::pci;
+    pci.id = 50;
+    const int at = s.add(pci);
+    s.connect(at, s.of_type(NodeType::cpu)[0], EdgeType::pci, 24);
+    for (const int g : s.of_type(NodeType::gpu)) s.connect(g, at, EdgeType::pci, 24);
+    Node nic;
+    nic.type = NodeType::nic;
+    const int n = s.add(nic);
+    s.connect(n, at, EdgeType::pci, 24);
+    Node net;
+    net.type = NodeType::net;
+    net.guid = 1;
+    net.net_GBps = 25;
+    s.connect(s.add(net), n, EdgeType::net, 25);
+    const auto e = communicator(std::move(s), version, 2).ring_net(0, 0);
+    CHECK(e.recv_gdr);
+    return e.send_gdr;
+  };
+  CHECK(sends_direct(80, "2.30.7"));
+  CHECK_FALSE(sends_direct(70, "2.30.7"));
+  CHECK(sends_direct(80, "2.19"));
+  CHECK_FALSE(sends_direct(80, "2.18.5"));
 }
 
 TEST_CASE("GPUDirect off stages both ends", "[nccl][network]") {

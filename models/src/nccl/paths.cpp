@@ -1,6 +1,7 @@
 // The path tables of a Topo: breadth-first search from each device, then the detours that P2P limits, missing
 // GPUDirect and PXN impose. Follows NCCL's paths.cc; knows no bandwidth budget and no graph.
 #include <algorithm>
+#include <numeric>
 
 #include "nccl/topo.hpp"
 
@@ -180,7 +181,9 @@ int Topo::local_net(int gpu, int channel) const {
   int per_gpu = (count_nets + sharers - 1) / sharers;
   if (options_.devices == PathOptions::NetDevices::all) per_gpu = count_nets;
   if (options_.devices == PathOptions::NetDevices::at_most) per_gpu = std::min(options_.device_limit, count_nets);
-  int first = node(NodeType::gpu, gpu).facts->dev % sharers;
+  int first = node(NodeType::gpu, gpu).facts->dev;
+  if (version_ < Version{2, 18, 0}) return nets_near[first % count_nets];  // one port, whatever the channel
+  if (version_ >= Version{2, 30, 7}) first %= sharers;
   if ((count_nets & (count_nets - 1)) == 0) {  // neighbours start far apart: the bits are mirrored
     int mirrored = 0;
     for (int bit = 1, other = count_nets >> 1; bit < count_nets; bit <<= 1, other >>= 1) {
@@ -192,7 +195,11 @@ int Topo::local_net(int gpu, int channel) const {
 }
 
 int Topo::find_local_gpu(int net) const {
-  const auto candidates = nearest(NodeType::net, net, NodeType::gpu);
+  auto candidates = nearest(NodeType::net, net, NodeType::gpu);
+  if (version_ < Version{2, 19, 0}) {  // any GPU that uses the port, near or not
+    candidates.resize(static_cast<std::size_t>(gpus()));
+    std::iota(candidates.begin(), candidates.end(), 0);
+  }
   for (int c = 0; c < 64; ++c) {
     for (const int g : candidates) {
       if (local_net(g, c) == net) return g;
@@ -215,7 +222,9 @@ bool Topo::gpudirect(int gpu, int net, bool read) const {
   if (!g.gdr || !node(NodeType::net, net).facts->gdr) return false;
   if (read) {
     if (options_.gdr_read_off) return false;
-    if (!options_.gdr_read_forced && g.cc < 80 && gpus() > 1) {
+    // Reads share the GPU's PCIe lanes with other GPUs' traffic unless that has NVLinks; since 2.19 only before Ampere.
+    const bool sensitive = g.cc < 80 || version_ < Version{2, 19, 0};
+    if (!options_.gdr_read_forced && sensitive && gpus() > 1) {
       bool nvlink = false;
       for (int i = 0; i < gpus(); ++i) nvlink = nvlink || (i != gpu && gpu_path(gpu, i).type == PathType::nvl);
       if (!nvlink) return false;
@@ -236,16 +245,19 @@ void Topo::reroute_nets() {
           const bool c2c = options_.pxn_c2c && version_ >= Version{2, 27, 0};
           const Path& relayed = net_path(relay, n);
           const Path& own = net_path(g, n);
-          if (relayed.type <= (c2c ? PathType::p2c : PathType::pxb) && gpudirect(relay, n, true) &&
+          const bool reads = version_ < Version{2, 30, 0} || gpudirect(relay, n, true);
+          const auto far = version_ < Version{2, 27, 0} ? PathType::pxb : PathType::pxn;
+          if (relayed.type <= (c2c ? PathType::p2c : PathType::pxb) && reads &&
               gpu_path(relay, g).type <= PathType::nvl &&
               node(NodeType::gpu, relay).host == node(NodeType::gpu, g).host &&
-              (relayed.bw > own.bw || own.type > PathType::pxn)) {
+              (relayed.bw > own.bw || own.type > far)) {
             via(NodeType::gpu, relay, NodeType::gpu, g, NodeType::net, n);
             relay = find_local_gpu(n);
           }
         }
       }
-      if (net_path(g, n).type < PathType::phb && !gpudirect(g, n, false)) {
+      const bool looked_at = version_ < Version{2, 21, 0} || net_path(g, n).type < PathType::phb;
+      if (looked_at && !gpudirect(g, n, false)) {
         if (const int cpu = local_cpu(g); cpu >= 0) {
           via(NodeType::cpu, cpu, NodeType::net, n, NodeType::gpu, g);
           via(NodeType::cpu, cpu, NodeType::gpu, g, NodeType::net, n);
