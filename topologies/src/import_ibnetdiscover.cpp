@@ -68,22 +68,25 @@ bool aggregates(const IbNode& n) {
   return n.kind == 'H' && (n.device == 0xcf09 || n.description.find("Aggregation Node") != std::string_view::npos);
 }
 
-std::string_view part_of(std::uint32_t device) {
-  // PCI device ids of Mellanox and NVIDIA switches (pci.ids).
-  switch (device) {
-    case 0xcb20:
-      return "edr-36";  // Switch-IB
-    case 0xcf08:
-      return "edr-36";  // Switch-IB 2
-    case 0xd2f0:
-      return "qm8790";  // Quantum
-    case 0xd2f2:
-      return "qm9700";  // Quantum-2
-    case 0xd2f4:
-      return "q3400";  // Quantum-3
-    default:
-      return {};
+/// The part of the catalog that a switch is, or nothing.
+std::string_view part_of(const IbNode& n) {
+  struct Kind {
+    std::uint32_t device;  // PCI device id (pci.ids)
+    std::uint16_t ports;
+    std::string_view part;
+  };
+  static constexpr Kind kinds[] = {
+      {0xcb20, 36, "edr-36"},   // Switch-IB
+      {0xcf08, 36, "edr-36"},   // Switch-IB 2
+      {0xd2f0, 80, "qm8790"},   // Quantum
+      {0xd2f2, 128, "qm9700"},  // Quantum-2
+      {0xd2f4, 144, "q3400"},   // Quantum-3
+  };
+  for (const auto& k : kinds) {
+    // One port more is the one inside, of the aggregation node. With many more it is a larger box on the same chips.
+    if (k.device == n.device && n.ports <= k.ports + 1) return k.part;
   }
+  return {};
 }
 
 class Importer {
@@ -253,7 +256,7 @@ class Importer {
       auto& base = names[static_cast<Index>(switch_of_[i])].base;
       ImportedSwitch s;
       s.name = full[base] > 1 || base.empty() ? fmt::format("{}-{}", base, ib_guid(ib_.nodes[i].guid)) : base;
-      s.model = part_of(ib_.nodes[i].device);
+      s.model = part_of(ib_.nodes[i]);
       if (s.model.empty()) ++strange_models_;
       net_.switches.push_back(std::move(s));
     }

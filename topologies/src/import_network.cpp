@@ -11,6 +11,7 @@
 
 #include "host_list.hpp"
 #include "import_tree.hpp"
+#include "natural_order.hpp"
 
 namespace linkcast::topologies {
 namespace {
@@ -119,31 +120,35 @@ std::string nodes_text(const std::vector<int>& nodes, const ImportedEnd& e) {
                     : fmt::format("\"node[{}].nic[{}].port[{}]\"", list, e.nic, e.port);
 }
 
+/// Cables that differ in one end only are one line: nodes as ranges, switches as a list of names.
 std::string cables_yaml(const ImportedNetwork& n) {
   struct Line {
     std::vector<int> nodes;
+    std::vector<std::string> switches;
     const ImportedCable* cable;
   };
   std::vector<Line> lines;
-  std::map<std::tuple<int, int, int, int, std::string_view, std::string_view, bool>, std::size_t> same;
+  std::map<std::tuple<int, bool, int, int, int, std::string_view, std::string_view, bool>, std::size_t> same;
   for (const auto& c : n.cables) {
-    if (c.from.host < 0) {
-      lines.push_back({{}, &c});
-      continue;
-    }
-    const std::tuple key{c.to.network_switch,        c.from.nic, c.from.port, c.count, std::string_view{c.rate},
+    const bool host = c.from.host >= 0;
+    const std::tuple key{c.to.network_switch,        host, c.from.nic, c.from.port, c.count, std::string_view{c.rate},
                          std::string_view{c.length}, c.up};
     const auto [known, added] = same.try_emplace(key, lines.size());
-    if (added) lines.push_back({{}, &c});
-    lines[known->second].nodes.push_back(c.from.host);
+    if (added) lines.push_back({{}, {}, &c});
+    auto& line = lines[known->second];
+    if (host) {
+      line.nodes.push_back(c.from.host);
+    } else {
+      line.switches.push_back(n.switches[static_cast<std::size_t>(c.from.network_switch)].name);
+    }
   }
   std::string out;
   for (auto& l : lines) {
     std::ranges::sort(l.nodes);
+    std::ranges::sort(l.switches, natural_less);
     const auto& c = *l.cable;
     out += fmt::format("    - {{from: {}, to: {}",
-                       l.nodes.empty() ? quoted_name(n.switches[static_cast<std::size_t>(c.from.network_switch)].name)
-                                       : nodes_text(l.nodes, c.from),
+                       l.nodes.empty() ? quoted_name(host_list(l.switches)) : nodes_text(l.nodes, c.from),
                        quoted_name(n.switches[static_cast<std::size_t>(c.to.network_switch)].name));
     if (c.count != 1) out += fmt::format(", count: {}", c.count);
     if (!c.rate.empty()) out += fmt::format(", rate: {}", c.rate);

@@ -111,7 +111,9 @@ class Reader {
     WrittenCable c;
     c.at = &v;
     const auto end = [&](std::string_view key, std::vector<std::string>& out) {
-      if (r.word(key, true) && v.get(key)->is_scalar()) expand_end(r, *v.get(key), out);
+      if (!r.word(key, true) || !v.get(key)->is_scalar()) return;
+      const auto& at = *v.get(key);
+      if (!expand_switches(at.text, out)) expand_end(r, at, out);
     };
     end("from", c.from);
     end("to", c.to);
@@ -134,6 +136,15 @@ class Reader {
       r.problem(v, fmt::format("{} ends to {} ends", c.from.size(), c.to.size()),
                 "as many on both sides, or one switch");
     if (!c.from.empty() && !c.to.empty()) cables_.push_back(std::move(c));
+  }
+
+  /// "leaf[01-16],leaf20": switches that are called so. False for anything else, the name of one switch included.
+  bool expand_switches(const std::string& text, std::vector<std::string>& out) const {
+    if (text.find_first_of("[,") == std::string::npos || names_.contains(text)) return false;
+    std::vector<std::string> names;
+    if (expand_host_list(text, names) || !names_.contains(names.front())) return false;
+    out.insert(out.end(), names.begin(), names.end());
+    return true;
   }
 
   /// Nodes and ports that are not said are those that cables name.
