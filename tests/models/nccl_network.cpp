@@ -15,7 +15,7 @@ Communicator on(const std::string& machine, int nodes,
 }
 
 // A100s and NICs behind switches: `gpus` and `nics` behind each.
-System behind_switches(int switches, int gpus, int nics) {
+System behind_switches(int switches, int gpus, int nics, double port = 25) {
   System s;
   Node cpu;
   cpu.type = NodeType::cpu;
@@ -52,8 +52,8 @@ System behind_switches(int switches, int gpus, int nics) {
       net.type = NodeType::net;
       net.id = net.dev = nics * i + k;
       net.guid = static_cast<std::uint64_t>(nics * i + k + 1);
-      net.net_GBps = 25;
-      s.connect(s.add(net), n, EdgeType::net, 25);
+      net.net_GBps = port;
+      s.connect(s.add(net), n, EdgeType::net, port);
     }
   }
   return s;
@@ -315,4 +315,20 @@ TEST_CASE("A hundred thousand nodes cost what two cost", "[nccl][network][scale]
   const auto round = c.p2p_round(799'999);
   CHECK(round.receive_from(round.send_to(123'456)) == 123'456);
   CHECK(c.p2p_rounds() == 800'000);
+}
+
+TEST_CASE("NCCL_NETDEVS_POLICY=MAX:n ends the list of ports", "[nccl][network]") {
+  // Two GPUs with two ports of 12.5 GB/s each, which their slot of 24 GB/s feeds: one a GPU leaves half of them.
+  const auto rate = [](const char* policy, const char* version) {
+    const auto c = communicator(behind_switches(2, 1, 2, 12.5), version, 2, {{"NCCL_NETDEVS_POLICY", policy}});
+    const auto& ring = c.graphs().at("RING");
+    std::set<int> used;
+    for (int channel = 0; channel < ring.channels; ++channel) {
+      used.insert(ring.inter[static_cast<std::size_t>(channel)].first);
+    }
+    return used.size();
+  };
+  CHECK(rate("AUTO", "2.30.7") == 4);
+  CHECK(rate("MAX:1", "2.30.7") == 2);
+  CHECK(rate("ALL", "2.30.7") == 4);
 }

@@ -30,7 +30,7 @@ const std::vector<int>& Search::usable_nets(PathType limit, int gpu, bool none) 
     own.push_back(std::move(ports));
     who.push_back(g);
   }
-  if (topo_.hosts() > 1 && options_.scatter_nets) {
+  if (topo_.hosts() > 1 && options_.scatter_nets && since(27, 5)) {
     // Fused hosts: one port of every GPU before the second of any.
     for (std::size_t c = 0;; ++c) {
       bool more = false;
@@ -47,10 +47,15 @@ const std::vector<int>& Search::usable_nets(PathType limit, int gpu, bool none) 
     }
   }
   if (none) return list;
+  // NCCL_NETDEVS_POLICY=MAX:n also ends the list, since 2.28.7.
+  const int cap = since(28, 7) ? topo_.device_limit() : 0;
+  const auto most = static_cast<std::size_t>(cap == 0 ? 1 << 20 : gpu < 0 ? cap * topo_.gpus() : cap);
+  if (list.size() >= most) return list;
   for (int t = 0; t <= static_cast<int>(limit); ++t) {
     for (const int g : who) {
       for (int n = 0; n < topo_.nets() && n < options_.max_channels; ++n) {
         if (topo_.net_path(g, n).type == static_cast<PathType>(t)) add(n);
+        if (list.size() >= most) return list;
       }
     }
   }

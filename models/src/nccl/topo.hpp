@@ -84,6 +84,8 @@ class Topo {
   std::vector<int> nearest(NodeType from, int slot, NodeType to, PathType* type = nullptr) const;
   /// The NET that a GPU uses for a channel; -1 where there is none.
   int local_net(int gpu, int channel) const;
+  /// The most NETs that a GPU may use (NCCL_NETDEVS_POLICY=MAX:n); 0: no limit.
+  int device_limit() const { return options_.devices == PathOptions::NetDevices::at_most ? options_.device_limit : 0; }
   /// The GPU that is local to a NET; -1 where there is none.
   int local_gpu(int net) const { return local_gpu_[net]; }
   PathType nearest_type(NodeType to) const;   // best over all pairs of GPU and `to`
