@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../../topologies/src/cluster_data.hpp"
 #include "../../topologies/src/loader.hpp"
 #include "catch.hpp"
 #include "linkcast/sim/diagnostic.hpp"

@@ -121,14 +121,13 @@ void apply_variants(ReadContext context, Value& document, const Value& variants,
   for (const auto& variant : variants.items) {
     MapReader r{context, variant, "variant"};
     const auto* when = r.need("when");
-    const auto* node = r.find("node");
-    const auto* overrides = r.find("overrides");
+    for (const auto key : {"node", "nodes", "network", "overrides"}) r.find(key);
     r.done();
     if (!when || !matches(context, *when, parameters)) continue;
     Value over;
     over.kind = Value::Kind::map;
     for (const auto& e : variant.entries) {
-      if (&e.value == node || &e.value == overrides) over.entries.push_back(e);
+      if (e.key.text != "when" && e.key.text != "source") over.entries.push_back(e);
     }
     document = merged(document, over);
   }
