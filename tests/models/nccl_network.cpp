@@ -292,6 +292,29 @@ TEST_CASE("The rounds of send/recv follow triangular distances between groups of
   for (int i = 0; i < 8; ++i) CHECK(old.p2p_round(i).send_to(0) == eight[static_cast<std::size_t>(i)]);
 }
 
+TEST_CASE("Up to 2.21 near and opposite nodes took turns", "[nccl][network]") {
+  const auto c = on("dgxh100", 8, {}, "2.20");
+  const std::vector<int> eight{0, 4, 1, 7, 3, 5, 2, 6};
+  for (int i = 0; i < 8; ++i) CHECK(c.p2p_round(8 * i).group_delta == eight[static_cast<std::size_t>(i)]);
+  for (int d = 0; d < 8; ++d) CHECK(c.p2p_round(d).local_delta == d);
+}
+
+TEST_CASE("In every version each pair of ranks meets once", "[nccl][network][property]") {
+  for (const char* version : {"2.18", "2.21", "2.24", "2.28.3", "2.30.7"}) {
+    for (const int nodes : {1, 2, 3, 4, 5, 6, 7, 9, 16}) {
+      const auto c = on("h100_4gpu", nodes, {}, version);
+      std::set<int> met;
+      for (int i = 0; i < c.p2p_rounds(); ++i) {
+        const auto round = c.p2p_round(i);
+        met.insert(round.send_to(0));
+        CHECK(round.receive_from(round.send_to(3)) == 3);
+      }
+      INFO(version << ", " << nodes << " nodes");
+      CHECK(static_cast<int>(met.size()) == c.ranks());
+    }
+  }
+}
+
 TEST_CASE("Channels of the rounds: bits mirrored, so that neighbours lie far apart", "[nccl][network]") {
   const auto c = on("dgxh100", 4);  // 16 channels, four a peer
   REQUIRE(c.channels().p2p == 16);

@@ -23,6 +23,24 @@ std::vector<int> triangular(int n) {
   return deltas;
 }
 
+// Up to 2.21: near and opposite nodes in turn, each in both directions, no distance twice.
+std::vector<int> both_ways(int nodes) {
+  std::vector<int> deltas;
+  for (int d = 0; d <= nodes / 4; ++d) {
+    const int half = nodes / 2 - d;
+    const int four[] = {d, (nodes - d) % nodes, half, (nodes - half) % nodes};
+    int i = 0;
+    while (i < 4) {
+      deltas.push_back(four[i]);
+      ++i;
+      if (i == 1 && four[1] == four[0]) ++i;
+      if (i == 2 && four[2] == four[0]) ++i;
+      if (i == 3 && (four[3] == four[2] || four[3] == four[1])) ++i;
+    }
+  }
+  return deltas;
+}
+
 int bit_reversed(int v, int bits) {
   int reversed = 0;
   for (int i = 0; i < bits; ++i) reversed |= (v >> i & 1) << (bits - 1 - i);
@@ -42,8 +60,8 @@ P2pRound Communicator::Impl::p2p_round(int round) const {
   if (round < 0 || round >= ranks) throw sim::InternalError{"no such round"};
   const int group = p2p_group();
   std::call_once(deltas_once, [&] {
-    group_deltas = triangular(ranks / group);
-    if (since(28, 7)) {
+    group_deltas = since(22) ? triangular(ranks / group) : both_ways(ranks / group);
+    if (since(28, 7) || !since(22)) {
       local_deltas.resize(static_cast<std::size_t>(group));
       std::iota(local_deltas.begin(), local_deltas.end(), 0);
     } else {
