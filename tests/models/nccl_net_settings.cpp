@@ -211,3 +211,20 @@ TEST_CASE("Sockets cannot reach GPU memory: everything is staged", "[nccl][net]"
   CHECK(c.graphs().at("RING").type_inter >= PathType::phb);
   CHECK(c.tune(Op::all_reduce).count("Ring/LL128") == 0);
 }
+
+TEST_CASE("Variables of the network are known, with effect where they have one", "[nccl][net]") {
+  Environment env;
+  for (const char* name : {"NCCL_FASTRAK_NUM_FLOWS", "NCCL_GPUDIRECTTCPX_CTRL_DEV", "NCCL_DYNAMIC_CHUNK_SIZE",
+                           "NCCL_IB_GID_INDEX", "NCCL_SOCKET_IFNAME", "NCCL_IB_TC"}) {
+    env.set(name, "1");
+  }
+  env.set("NCCL_IB_QPS_PER_CONNECTION", "2");
+  env.set("NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1");
+  env.set("NCCL_NET_MERGE_LEVEL", "PORT");
+  const auto idle = env.without_effect();
+  CHECK(idle.size() == 6);
+  CHECK(std::find(idle.begin(), idle.end(), "NCCL_IB_QPS_PER_CONNECTION") == idle.end());
+  CHECK_THROWS_WITH(env.set("NCCL_IB_QPS_PER_CONECTION", "2"), holds("did you mean 'NCCL_IB_QPS_PER_CONNECTION'?"));
+  CHECK_THROWS_WITH(env.set("NCCL_IB_QPS_PER_CONNECTION", "two"), holds("not a whole number"));
+  CHECK_THROWS_WITH(env.set("NCCL_NET_MERGE_LEVEL", "PRT"), holds("not a path level"));
+}
