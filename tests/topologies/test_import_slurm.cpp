@@ -49,8 +49,10 @@ TEST_CASE("host lists: brackets, digits, steps, several brackets", "[topologies]
   CHECK(expanded("n[0-99999][0-99999][0-99999]") == "at 0: more than 1000 names");
 
   CHECK(squeezed({"gpu001", "gpu002", "gpu003", "gpu007", "login1"}) == "gpu[001-003,007],login1");
-  CHECK(squeezed({"n9", "n10"}) == "n9,n10");  // not as many digits
-  CHECK(squeezed({"n2", "n1"}) == "n[2,1]");   // the order is kept
+  CHECK(squeezed({"n9", "n10", "n11"}) == "n[9-11]");
+  CHECK(squeezed({"n09", "n10", "n11"}) == "n[09-11]");
+  CHECK(squeezed({"n9", "n010"}) == "n[9,010]");
+  CHECK(squeezed({"n2", "n1"}) == "n[2,1]");  // the order is kept
   CHECK(squeezed({"a", "b"}) == "a,b");
   CHECK(expanded(squeezed({"x08", "x09", "x10", "x12"})) == "x08 x09 x10 x12");
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 
@@ -184,11 +185,11 @@ std::string host_list(std::span<const std::string> names) {
   for (std::size_t i = 0; i < names.size();) {
     if (i > 0) out += ',';
     const auto first = numbered(names[i]);
-    // All that follows with the same text and as many digits goes into one bracket.
+    // All that follows with the same text goes into one bracket.
     auto end = i + 1;
     while (end < names.size()) {
       const auto next = numbered(names[end]);
-      if (first.digits == 0 || next.prefix != first.prefix || next.digits != first.digits) break;
+      if (first.digits == 0 || next.digits == 0 || next.prefix != first.prefix) break;
       ++end;
     }
     if (end == i + 1) {
@@ -197,16 +198,17 @@ std::string host_list(std::span<const std::string> names) {
     }
     out += fmt::format("{}[", first.prefix);
     for (auto k = i; k < end;) {
-      const auto from = numbered(names[k]).number;
-      auto to = from;
+      // A range has the digits of its first number: "[08-11]", "[8-11]".
+      const auto from = numbered(names[k]);
+      auto to = from.number;
       auto next = k + 1;
-      while (next < end && numbered(names[next]).number == to + 1) {
-        ++to;
-        ++next;
+      for (; next < end; ++next, ++to) {
+        const auto n = numbered(names[next]);
+        if (n.number != to + 1 || n.digits != std::max(from.digits, fmt::formatted_size("{}", n.number))) break;
       }
       if (k > i) out += ',';
-      out += fmt::format("{:0{}}", from, first.digits);
-      if (to > from) out += fmt::format("-{:0{}}", to, first.digits);
+      out += fmt::format("{:0{}}", from.number, from.digits);
+      if (to > from.number) out += fmt::format("-{:0{}}", to, from.digits);
       k = next;
     }
     out += ']';
