@@ -66,6 +66,25 @@ TEST_CASE("All-gather in the network: from 2.27 by NVLS too, before only by Coll
   CHECK(without.count("CollNetDirect/Simple") == 0);
 }
 
+TEST_CASE("Half as many channels again where the chain is faster inside the node than outside", "[nccl][collnet]") {
+  const auto channels = [](const char* version) {
+    Config config;
+    config.version = Version::parse(version);
+    config.nodes = 4;
+    config.env.set("NCCL_COLLNET_ENABLE", "1");
+    return Communicator{with_sharp("h100_4nic"), std::move(config)};
+  };
+  // Eight GPUs and four ports: the chain runs at 45 inside and 24 GB/s outside, CollNetDirect at 24 and 24.
+  const auto now = channels("2.30.7");
+  CHECK(now.graphs().at("COLLNET_CHAIN").bw_intra == 45);
+  CHECK(now.graphs().at("COLLNET_CHAIN").bw_inter == 24);
+  CHECK(now.channels().comm == 8 * 2 * 3 / 2);
+  CHECK(channels("2.20").channels().comm == 8 * 2);  // until 2.21 the graph of CollNetDirect decided
+  CHECK(now.collnet_heads_in_node(0).size() == 4);
+  // Four heads for eight GPUs: no all-gather in the network.
+  CHECK(now.tune(Op::all_gather).count("CollNetDirect/Simple") == 0);
+}
+
 TEST_CASE("CollNet channels walk the buffer together", "[nccl][collnet][plan]") {
   const auto c = sharp("2.30.7", 16, {{"NCCL_ALGO", "CollNetDirect"}});
   // 16 channels x 8 heads: 64 MiB are one loop of chunks of 512 KiB, fewer than 2 x 64: 128 KiB; those are 4 loops,

@@ -145,6 +145,45 @@ TEST_CASE("Messages: parts and chunks", "[nccl][plan]") {
   CHECK(pcie.p2p_plan(call(Op::alltoall, gib), sim::Bytes{mib}).chunk == sim::kib(128));
 }
 
+TEST_CASE("Channels of send/recv between nodes, by version", "[nccl][plan]") {
+  const auto per_peer = [](const char* version, int nodes) {
+    return communicator(oracle_system("dgxh100"), version, nodes).channels().p2p_per_peer;
+  };
+  CHECK(per_peer("2.18.5", 2) == 2);
+  CHECK(per_peer("2.18.5", 16) == 2);  // two, whatever the size
+  CHECK(per_peer("2.26", 2) == 2);
+  CHECK(per_peer("2.26", 16) == 1);  // 2 x 128 ranks are more than 4 x 16 channels
+  CHECK(per_peer("2.29", 2) == 4);   // 48 GB/s in channels of 14
+  CHECK(per_peer("2.29", 16) == 1);  // 16 batches of eight peers fill the 16 channels
+  CHECK(communicator(oracle_system("dgxh100"), "2.29", 16, {{"NCCL_NCHANNELS_PER_NET_PEER", "8"}})
+            .channels()
+            .p2p_per_peer == 8);
+}
+
+TEST_CASE("Messages over the network and past it, in one communicator", "[nccl][plan]") {
+  const auto c = communicator(oracle_system("dgxh100"), "2.30.7", 2);  // steps of 128 KiB, four channels a peer
+  const auto net = [&](std::int64_t bytes) { return c.p2p_plan(sim::Bytes{bytes}, true); };
+  CHECK(net(64 * kib).chunk == sim::kib(32));   // less than a step: a quarter
+  CHECK(net(512 * kib).chunk == sim::kib(64));  // less than eight: half
+  CHECK(net(mib).chunk == sim::kib(128));
+  CHECK(net(64 * kib).channels_per_peer == 1);
+  CHECK(net(mib).channels_per_peer == 4);  // parts stay above a step until all four are used
+  CHECK(net(16 * kib).protocol == Protocol::simple);
+  const auto inside = c.p2p_plan(sim::Bytes{16 * kib}, false);
+  CHECK(inside.protocol == Protocol::ll);  // NVLink peers keep their LL buffers
+  CHECK(c.p2p_plan(sim::Bytes{512 * kib}, false).chunk == sim::kib(128));
+  const auto buffers = communicator(oracle_system("dgxh100"), "2.30.7", 2, {{"NCCL_ALLOC_P2P_NET_LL_BUFFERS", "1"}});
+  CHECK(buffers.p2p_plan(sim::Bytes{16 * kib}, true).protocol == Protocol::ll);
+  // Grace Blackwell: twice the step since 2.29, because fewer GPUs share a host.
+  const auto chunk = [](const char* version) {
+    return communicator(oracle_system("gb200_1tray"), version, 2).p2p_plan(sim::Bytes{8 * mib}, true).chunk;
+  };
+  CHECK(chunk("2.30.7") == sim::kib(256));
+  CHECK(chunk("2.28.3") == sim::kib(128));
+  // Before 2.22 each part was looked at by itself: 1 MiB in two parts of 512 KiB.
+  CHECK(communicator(oracle_system("dgxh100"), "2.20", 2).p2p_plan(sim::Bytes{mib}, true).chunk == sim::kib(64));
+}
+
 TEST_CASE("The rounds of send and receive meet every pair once", "[nccl][plan]") {
   for (int nodes : {1, 2, 3}) {
     const auto c = communicator(oracle_system("dgxa100"), "2.30.7", nodes);
