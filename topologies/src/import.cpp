@@ -152,7 +152,11 @@ class Import {
     out.known = std::move(notes_.known);
     out.assumed = std::move(notes_.assumed);
     out.unknown = std::move(notes_.unknown);
-    if (network.empty()) check(out.yaml);
+    if (network.empty()) {
+      check(out.yaml);
+    } else {
+      check_cluster(out.yaml);
+    }
     return out;
   }
 
@@ -160,7 +164,7 @@ class Import {
     const auto& m = *machine_;
     auto yaml = fmt::format("# Written by `linkcast topo import` from {}.\n", source_names());
     const auto comments = [&](std::string_view what, const std::vector<std::string>& lines) {
-      for (const auto& l : lines) yaml += fmt::format("# {}: {}\n", what, l);
+      for (const auto& l : lines) yaml += fmt::format("# {}: {}\n", what, one_line(l));
     };
     comments("assumed", notes_.assumed);
     comments("not known", notes_.unknown);
@@ -187,7 +191,12 @@ class Import {
     }
     return text.size() > 80 ? text.substr(0, 80) : text;
   }
-  std::string stem() const { return options_.name.value_or(default_name()); }
+  static std::string one_line(std::string text) {
+    std::ranges::replace_if(
+        text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+    return text;
+  }
+  std::string stem() const { return options_.name ? plain(*options_.name) : default_name(); }
   std::string default_name() const {
     auto path = std::filesystem::path{files_.front().file->name}.filename();
     while (path.has_extension() && path.stem() != path) path = path.stem();
@@ -203,14 +212,25 @@ class Import {
   /// What the readers accept and the loader does not (too many NVLinks for the GPU that --gpu names) is the input's
   /// fault; its place in the generated file would help nobody.
   Fabric check(const std::string& yaml) const {
+    return checked("machine", [&] { return load_yaml(as_file("machine", yaml), stem(), {}); });
+  }
+  void check_cluster(const std::string& yaml) const {
+    checked("cluster", [&] { return load_cluster_yaml(as_file("cluster", yaml), stem(), {}); });
+  }
+  static Source as_file(std::string_view what, const std::string& yaml) {
     auto file = std::make_shared<SourceText>();
-    file->name = "the imported machine";
+    file->name = fmt::format("the imported {}", what);
     file->text = yaml;
+    return file;
+  }
+  template <typename Load>
+  auto checked(std::string_view what, Load load_it) const -> decltype(load_it()) {
     try {
-      return load_yaml(file, stem(), {});
+      return load_it();
     } catch (const sim::InputError& e) {
       const auto& first = e.diagnostics().front();
-      refuse(files_.front().file->name, "describes a machine that cannot be: " + first.problem, first.help);
+      refuse(files_.front().file->name, fmt::format("describes a {} that cannot be: {}", what, first.problem),
+             first.help);
     }
   }
 

@@ -49,7 +49,7 @@ std::string_view root_element(std::string_view text) {
 
 std::vector<std::string_view> words(std::string_view line) {
   std::vector<std::string_view> out;
-  constexpr std::string_view blank = " \t|";
+  constexpr std::string_view blank = " \t|>`*";  // tables and quotes that people paste
   while (out.size() < 64) {
     const auto first = line.find_first_not_of(blank);
     if (first == std::string_view::npos) break;

@@ -92,7 +92,7 @@ class HwlocReader {
     m_.product = info(machine, "DMIProductName");
     m_.architecture = info(root, "Architecture");
     if (m_.architecture.empty()) m_.architecture = info(machine, "Architecture");
-    cpus(machine, 0);
+    cpus(machine, false, 0);
     if (m_.domains.empty()) m_.domains.push_back({});
     places(machine, -1, 0);
     if (!in_.problems.empty()) return {};
@@ -118,11 +118,13 @@ class HwlocReader {
   }
 
   /// Packages and the NUMA domains with cores. Memory of GPUs is a NUMA node without cores.
-  void cpus(const pugi::xml_node& object, int depth) {
+  /// A NUMA node lies in a package; in version 1 it may also hold one.
+  void cpus(const pugi::xml_node& object, bool inside, int depth) {
     if (depth > max_depth) return at(object.offset_debug(), "objects nested too deeply");
     const auto type = attribute(object, "type");
     if (type == "Package" || type == "Socket") {
       ++packages_;
+      inside = true;
       if (m_.cpu_name.empty()) {
         m_.cpu_vendor = info(object, "CPUVendor");
         m_.cpu_name = info(object, "CPUModel");
@@ -139,11 +141,11 @@ class HwlocReader {
           return at(object.offset_debug(),
                     fmt::format("more NUMA domains than a machine has (at most {}, ids to 1023)", max_domains));
         domain_of_[object.internal_object()] = static_cast<int>(m_.domains.size());
-        m_.domains.push_back({static_cast<int>(index), std::max(0, packages_ - 1)});
+        m_.domains.push_back({static_cast<int>(index), inside ? packages_ - 1 : packages_});
       }
     }
     if (type == "Bridge" || type == "PCIDev") return;
-    for (const auto& child : object.children("object")) cpus(child, depth + 1);
+    for (const auto& child : object.children("object")) cpus(child, inside, depth + 1);
   }
 
   /// Host bridges, each with the domain of the nearest object around it that has one.

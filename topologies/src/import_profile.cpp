@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -125,7 +126,12 @@ Profile profile_of(const std::string& machine) {
     if (d.kind != DeviceKind::nic) continue;
     ++p.parts.nics;
     p.parts.nic = d.model;
-    if (const auto at = d.attributes.find("gbps"); at != d.attributes.end()) p.parts.nic_rate = at->second + " Gb/s";
+    if (const auto at = d.attributes.find("gbps"); at != d.attributes.end()) {
+      p.parts.nic_rate = at->second + " Gb/s";
+      p.nic_gbps = std::strtod(at->second.c_str(), nullptr);
+    }
+    if (const auto at = d.attributes.find("ports"); at != d.attributes.end())
+      p.nic_ports = std::max(1, std::atoi(at->second.c_str()));
   }
   Problems problems;
   Parts parts{ReadContext{&problems}, nullptr};
@@ -269,6 +275,8 @@ void choose_nic(const ImportInput& in, const Profile& profile, MachineModel& m) 
   } else if (!profile.parts.nic.empty()) {
     m.nic = profile.parts.nic;
     m.nic_rate = profile.parts.nic_rate;
+    if (profile.nic_ports > 1 && m.nics == profile.parts.nics * profile.nic_ports)
+      m.nic_rate = fmt::format("{:g} Gb/s", profile.nic_gbps / profile.nic_ports);
     in.notes.assume(fmt::format("every NIC is {} with {}, as in {}", m.nic,
                                 m.nic_rate.empty() ? profile.nic_part_rate : m.nic_rate, profile.name));
   } else {

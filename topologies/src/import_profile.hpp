@@ -19,6 +19,8 @@ struct Profile {
   MachineModel parts;  // its trees are empty
   PcieWire pcie;       // of a GPU
   std::string nic_part_rate;
+  int nic_ports = 1;  // of a NIC that stands for several (four EFA of a p5)
+  double nic_gbps = 0;
   PairLinks links;
   std::vector<std::vector<int>> switch_of;  // GPUs that share a PCIe switch
 };
