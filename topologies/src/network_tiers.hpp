@@ -1,0 +1,31 @@
+// What descriptions, checks and drawings share about a network: in which tier an end is, what tiers are called.
+#pragma once
+
+#include <string>
+
+#include "network_data.hpp"
+
+namespace linkcast::topologies {
+
+/// Tier of a NIC's port.
+inline constexpr int nic_tier = -1;
+
+inline bool is_switch(const Network& n, std::uint32_t end) { return end >= n.ports(); }
+inline std::size_t switch_of(const Network& n, std::uint32_t end) { return end - n.ports(); }
+inline int tier_of(const Network& n, std::uint32_t end) {
+  return is_switch(n, end) ? n.switches()[switch_of(n, end)].tier : nic_tier;
+}
+
+/// A network without tiers: a torus or a dragonfly.
+inline bool is_direct(const Network& n) { return n.generator() == "dragonfly" || n.generator() == "torus"; }
+
+/// "nic", "leaf", "spine", "core", "router", "tier4".
+std::string tier_name(const Network& n, int tier);
+
+/// Whether bytes flow over it: up, and so are the switches at its ends.
+inline bool works(const Network& n, const Cable& c) {
+  const auto up = [&](std::uint32_t end) { return !is_switch(n, end) || n.switches()[switch_of(n, end)].up; };
+  return c.up && up(c.a) && up(c.b);
+}
+
+}  // namespace linkcast::topologies
