@@ -66,6 +66,11 @@ Communicator::Impl::Impl(std::vector<System> systems, std::vector<std::uint16_t>
     search(*m);
     m->list_ranks();
   }
+  rails.pxn_level = env("NCCL_PXN_DISABLE", 0) == 1 ? 0 : static_cast<int>(env("NCCL_P2P_PXN_LEVEL", 2));
+  rails.same_nic = env("NCCL_CROSS_NIC", 2) == 0;
+  const bool c2c = since(27) && env("NCCL_PXN_C2C", since(28) ? 1 : 0) != 0;
+  rails.relay_limit = c2c ? PathType::p2c : PathType::pxb;
+  rails.group = p2p_group();
   agree();
   count_channels();
   count_p2p();
@@ -149,6 +154,9 @@ void Communicator::Impl::agree() {
   for (const auto& m : machines) {
     fewest = std::min(fewest, m->topo->nets());
     most = std::max(most, m->topo->nets());
+  }
+  if (const auto file = config.env.get("NCCL_TOPO_FILE")) {
+    notes.push_back("NCCL_TOPO_FILE=" + *file + " is not opened: the topology itself is what such a file says");
   }
   if (fewest != most && since(30) && env("NCCL_IGNORE_NET_MISMATCH", 0) != 1) {
     notes.push_back("nodes with " + std::to_string(fewest) + " and with " + std::to_string(most) +

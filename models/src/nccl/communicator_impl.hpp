@@ -117,6 +117,13 @@ struct Communicator::Impl {
   std::vector<int> tree_parents(int channel) const;
 
   // network_edges.cpp
+  /// What the user's variables say about send/recv, read once: it is asked for every pair of ranks.
+  struct {
+    int pxn_level = 2;
+    bool same_nic = false;
+    PathType relay_limit = PathType::pxb;
+    int group = 1;
+  } rails;
   struct Side {
     int local = 0, net = -1, proxy = -1;
   };
@@ -140,7 +147,7 @@ struct Communicator::Impl {
   std::int64_t p2p_chunk() const;
 
   // p2p_rounds.cpp
-  int p2p_group() const;
+  int p2p_group() const;  // asked once: rails.group
   P2pRound p2p_round(int round) const;
   int p2p_channel(int round, int part) const;
   mutable std::once_flag deltas_once;

@@ -106,16 +106,12 @@ NetEdge Communicator::Impl::p2p_net(int from, int to, int channel) const {
   // The receiver takes its own port; the sender prefers the one that lies on the same rail.
   Side sender{mine, t.local_net(gpu, channel), mine};
   const Side receiver{theirs, b.topo->local_net(peer, channel), theirs};
-  const auto pxn_level = env("NCCL_PXN_DISABLE", 0) == 1 ? 0 : env("NCCL_P2P_PXN_LEVEL", 2);
-  const bool same_nic = env("NCCL_CROSS_NIC", 2) == 0;
+  const int pxn_level = rails.pxn_level;
+  const bool same_nic = rails.same_nic;
   if (pxn_level != 0 || same_nic) {
     // The local GPU with the peer's device number, on the sender's own host.
     const int dev = b.topo->node(NodeType::gpu, peer).facts->dev;
-    int twin = -1;
-    for (int g = 0; g < locals && twin < 0; ++g) {
-      const auto& node = t.node(NodeType::gpu, g);
-      if (node.host == t.node(NodeType::gpu, gpu).host && node.facts->dev == dev) twin = g;
-    }
+    const int twin = t.gpu_of_device(t.node(NodeType::gpu, gpu).host, dev);
     const int net = twin < 0 ? -1 : t.local_net(twin, channel);
     if (net >= 0 && same_nic) sender.net = net;
     if (net >= 0 && pxn_level == 1 && t.net_path(gpu, net).type <= PathType::pxn) {
@@ -124,10 +120,8 @@ NetEdge Communicator::Impl::p2p_net(int from, int to, int channel) const {
     }
     if (net >= 0 && pxn_level >= 2) {
       const int relay = t.local_gpu(net);
-      const bool c2c = since(27) && env("NCCL_PXN_C2C", since(28) ? 1 : 0) != 0;
       if (relay >= 0 && t.gpu_path(relay, gpu).type <= PathType::nvl &&
-          t.net_path(relay, net).type <= (c2c ? PathType::p2c : PathType::pxb) &&
-          (!since(30) || t.gpudirect(relay, net, false))) {
+          t.net_path(relay, net).type <= rails.relay_limit && (!since(30) || t.gpudirect(relay, net, false))) {
         sender.net = net;
         sender.proxy = a.local_rank[relay];
       }

@@ -58,7 +58,7 @@ int Communicator::Impl::p2p_group() const {
 
 P2pRound Communicator::Impl::p2p_round(int round) const {
   if (round < 0 || round >= ranks) throw sim::InternalError{"no such round"};
-  const int group = p2p_group();
+  const int group = rails.group;
   std::call_once(deltas_once, [&] {
     group_deltas = since(22) ? triangular(ranks / group) : both_ways(ranks / group);
     if (since(28, 7) || !since(22)) {
@@ -74,7 +74,7 @@ P2pRound Communicator::Impl::p2p_round(int round) const {
 int Communicator::Impl::p2p_channel(int round, int part) const {
   const int channels = counts.p2p;
   const int bits = std::countr_zero(std::bit_ceil(static_cast<unsigned>(channels)));
-  const int group = p2p_group();
+  const int group = rails.group;
   const int groups_of_a_node = (group + batch - 1) / batch;
   int base = round;
   if (!since(22)) {

@@ -173,7 +173,7 @@ void Topo::shorten_c2c_nets() {
   }
 }
 
-int Topo::local_net(int gpu, int channel) const {
+int Topo::find_local_net(int gpu, int channel) const {
   const auto nets_near = nearest(NodeType::gpu, gpu, NodeType::net);
   if (nets_near.empty()) return -1;
   const int count_nets = static_cast<int>(nets_near.size());
@@ -192,6 +192,29 @@ int Topo::local_net(int gpu, int channel) const {
     first = mirrored;
   }
   return nets_near[(first + channel % per_gpu) % count_nets];
+}
+
+// Send/recv asks for every pair of ranks, so the answers are kept.
+void Topo::note_local_nets() {
+  std::vector<std::vector<int>> ports(static_cast<std::size_t>(gpus()));
+  for (int g = 0; g < gpus(); ++g) {
+    for (int c = 0; c < std::max(1, nets()); ++c) {
+      const int n = find_local_net(g, c);
+      if (n < 0 || (c > 0 && n == ports[g][0])) break;
+      ports[g].push_back(n);
+    }
+    const auto& gpu = node(NodeType::gpu, g);
+    devices_.emplace_back(static_cast<std::int64_t>(gpu.host) << 32 | gpu.facts->dev, g);
+  }
+  ports_of_gpu_ = std::move(ports);
+  std::stable_sort(devices_.begin(), devices_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+int Topo::gpu_of_device(int host, int dev) const {
+  const auto key = static_cast<std::int64_t>(host) << 32 | dev;
+  const auto it = std::lower_bound(devices_.begin(), devices_.end(), key,
+                                   [](const auto& d, std::int64_t k) { return d.first < k; });
+  return it != devices_.end() && it->first == key ? it->second : -1;
 }
 
 int Topo::find_local_gpu(int net) const {

@@ -56,6 +56,7 @@ Topo::Topo(const System& system, const Version& version, const PathOptions& opti
   shorten_c2c_nets();
   reroute_nets();
   mark_intel_roots();
+  note_local_nets();
 }
 
 int Topo::add_link(int from, int to, EdgeType type, float bw) {

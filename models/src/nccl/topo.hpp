@@ -83,7 +83,13 @@ class Topo {
   /// NICs, GPUs or CPUs that are nearest to a node: widest path, then best type. `type` receives the type of that path.
   std::vector<int> nearest(NodeType from, int slot, NodeType to, PathType* type = nullptr) const;
   /// The NET that a GPU uses for a channel; -1 where there is none.
-  int local_net(int gpu, int channel) const;
+  int local_net(int gpu, int channel) const {
+    if (ports_of_gpu_.empty()) return find_local_net(gpu, channel);
+    const auto& ports = ports_of_gpu_[gpu];
+    return ports.empty() ? -1 : ports[static_cast<std::size_t>(channel) % ports.size()];
+  }
+  /// The GPU of a host with a device number; -1 where there is none.
+  int gpu_of_device(int host, int dev) const;
   /// The most NETs that a GPU may use (NCCL_NETDEVS_POLICY=MAX:n); 0: no limit.
   int device_limit() const { return options_.devices == PathOptions::NetDevices::at_most ? options_.device_limit : 0; }
   /// The GPU that is local to a NET; -1 where there is none.
@@ -118,6 +124,8 @@ class Topo {
   void shorten_c2c_nets();
   void reroute_nets();
   int find_local_gpu(int net) const;
+  int find_local_net(int gpu, int channel) const;
+  void note_local_nets();
 
   Version version_;
   PathOptions options_;
@@ -126,6 +134,8 @@ class Topo {
   std::array<std::vector<int>, 6> by_type_;
   std::array<std::vector<std::vector<Path>>, 6> paths_;  // [base type][base slot][node]
   std::vector<int> local_gpu_;
+  std::vector<std::vector<int>> ports_of_gpu_;  // by channel, as far as they differ; empty while paths still change
+  std::vector<std::pair<std::int64_t, int>> devices_;  // (host, device number) and GPU, sorted
   int hosts_ = 1, cc_min_ = 0, cc_max_ = 0;
   bool x86_ = false, amd_ = false, intel_ = false, power_ = false;
   float raw_gpu_bw_ = 0;
