@@ -251,8 +251,7 @@ network:
   REQUIRE(keys.size() == 3);
   CHECK(keys[0] == "6:11: no network switch part 'qm970' | did you mean 'qm9700'?");
   CHECK_THAT(keys[1], Catch::StartsWith("7:13: 'dims' must hold whole numbers"));
-  CHECK_THAT(keys[2],
-             Catch::StartsWith("8:3: unknown key 'nodes_per_unit' in 'network' | one of: cable, dims,"));
+  CHECK_THAT(keys[2], Catch::StartsWith("8:3: unknown key 'nodes_per_unit' in 'network' | one of: cable, dims,"));
 
   const auto over = told(R"(schema: linkcast.topology/1
 extends: dgx-h100

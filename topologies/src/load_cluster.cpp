@@ -70,11 +70,11 @@ class Loading {
     nodes = std::max(1, nodes);
     data_->kind_of.assign(static_cast<std::size_t>(nodes), 0);
     for (int i = 0; i < nodes; ++i) data_->original.push_back(static_cast<std::uint32_t>(i));
+    fits();
     if (!file_.network && nodes > 1)
       data_->network = assumed_network(kind, nodes, options_, data_->assumptions, file_.context(), file_.parts);
     overrides(*built, nodes);
     file_.problems.throw_if_any();
-    fits();
     data_->index_resources();
     Cluster all{data_};
     if (options_.nodes == 0 || options_.nodes == nodes) return all;
@@ -101,8 +101,9 @@ class Loading {
 
   int network(const Fabric& machine) {
     Parts parts{file_.context(), file_.parts};
-    auto read = read_network_section({file_.context(), parts, *file_.network, file_.nodes, said_, options_,
-                                      nics_of(machine), usual_fabric(machine)});
+    auto read =
+        read_network_section({file_.context(), parts, *file_.network, file_.nodes, said_, options_, nics_of(machine),
+                              usual_fabric(machine), machine.links().size() * 2 * sizeof(sim::Resource)});
     file_.problems.throw_if_any();
     if (!read.data) throw sim::InternalError("a network that was neither built nor refused");
     if (options_.nodes > read.nodes) too_many(read.nodes);

@@ -51,9 +51,9 @@ class Reader {
     if (const auto* v = r_.need("cables")) list(*v, "cables", [&](const Value& c) { read_cable(c); });
     if (q_.context.problems->count() != before) return;
     count_machines();
-    if (out_.nodes > max_nodes ||
-        !b_.fits(static_cast<double>(d_.switches.size()), static_cast<double>(cables_.size())))
-      return;
+    if (out_.nodes > max_nodes) return;
+    const NetworkBuild sized{plan_, b_.refuse};
+    if (!sized.fits(static_cast<double>(d_.switches.size()), static_cast<double>(cables_.size()))) return;
     connect();
     if (q_.context.problems->count() != before) return;
     tiers();

@@ -196,6 +196,7 @@ ClusterNetwork read_network_section(const NetworkRequest& q) {
   if (!r.sound()) return out;
 
   NetworkPlan plan;
+  plan.node_bytes = q.node_bytes;
   const auto fabric = r.word("fabric");
   const auto kind = q.options.fabric          ? *q.options.fabric
                     : fabric                  ? *fabric

@@ -24,7 +24,8 @@ struct NetworkRequest {
   std::optional<int> nodes;
   const ClusterOptions& options;
   std::vector<NicFacts> nics;
-  std::string usual_fabric;  // of the machine's NICs, or empty
+  std::string usual_fabric;    // of the machine's NICs, or empty
+  std::size_t node_bytes = 0;  // what the links of a node take in a replay
 };
 
 struct ClusterNetwork {

@@ -204,6 +204,7 @@ class Clos {
       n_.leaves_per_group = n_.units_per_pod * classes;
       n_.groups = n_.pods * (by_rail_groups_ ? n_.classes : 1);
       if (fat_tree_ && n_.pods > p_.k) return too_many(p_.k * down);
+      if (n_.groups == 1 && !fat_tree_ && !p_.core && p_.cores == 0) n_.core = false;  // nothing to join
     }
     const auto total = n_.leaves_per_group * n_.uplinks;
     const auto given = p_.spines > 0 ? p_.spines / (n_.groups * n_.planes) : 0;

@@ -26,14 +26,17 @@ bool NetworkBuild::fits(double switches, double cables) const {
   // Beyond 2^30 the count itself is the answer, and doubles are not cast to what cannot hold them.
   constexpr double countable = 1 << 30;
   const double largest = std::max({ports, switches, cables});
-  const auto bytes = largest > countable
+  const auto machines = static_cast<double>(plan.nodes) * static_cast<double>(plan.node_bytes);
+  const auto bytes = largest > countable || machines > static_cast<double>(max_network_bytes)
                          ? max_network_bytes + 1
-                         : network_bytes(static_cast<std::size_t>(ports), static_cast<std::size_t>(switches),
-                                         static_cast<std::size_t>(ports + cables));
+                         : static_cast<std::size_t>(machines) + network_bytes(static_cast<std::size_t>(ports),
+                                                                              static_cast<std::size_t>(switches),
+                                                                              static_cast<std::size_t>(ports + cables));
   if (bytes <= max_network_bytes) return true;
   refuse("",
-         fmt::format("too large: {:.3g} NIC ports, {:.3g} switches, {:.3g} bundles of cables", ports, switches, cables),
-         fmt::format("a network may take {} GiB", max_network_bytes >> 30));
+         fmt::format("too large: {} machines with {:.3g} NIC ports, {:.3g} switches, {:.3g} bundles of cables",
+                     plan.nodes, ports, switches, cables),
+         fmt::format("a cluster may take {} GiB", max_network_bytes >> 30));
   return false;
 }
 
@@ -86,14 +89,16 @@ SwitchId NetworkBuild::add_switch(int tier, std::uint16_t model, int rail, int p
 }
 
 void NetworkBuild::connect(std::uint32_t a, std::uint32_t b, std::uint16_t model, int count) {
+  constexpr int most = 65'535;  // what Cable::count holds
   const bool bundle = plan.routing == models::Routing::adaptive || plan.routing == models::Routing::spray;
-  for (int i = 0; i < (bundle ? 1 : count); ++i) {
+  while (count > 0) {
     Cable c;
     c.a = a;
     c.b = b;
     c.model = model;
-    c.count = static_cast<std::uint16_t>(bundle ? count : 1);
+    c.count = static_cast<std::uint16_t>(bundle ? std::min(count, most) : 1);
     data->add(c);
+    count -= c.count;
   }
 }
 

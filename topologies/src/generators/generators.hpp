@@ -19,6 +19,7 @@ struct NetworkPlan {
   models::Routing routing = models::Routing::adaptive;
   std::uint64_t seed = 1;
   int nodes = 1;
+  std::size_t node_bytes = 0;  // what the links of a node take in a replay
   std::vector<NicFacts> nics;  // of each node; `rate` is of one port
   int rails = 0;               // NIC j is on rail j modulo rails; 0: what the NICs say
 
