@@ -355,3 +355,17 @@ TEST_CASE("NCCL_NETDEVS_POLICY=MAX:n ends the list of ports", "[nccl][network]")
   CHECK(rate("MAX:1", "2.30.7") == 2);
   CHECK(rate("ALL", "2.30.7") == 4);
 }
+
+TEST_CASE("Racks: send/recv relays through the tray's own GPU with the peer's number", "[nccl][network]") {
+  // GPU 5 of the other rack is the second of its tray; rank 0's tray has rank 1 as its second.
+  const auto now = on("gb200_nvl72", 2).p2p_net(0, 72 + 5, 0);
+  CHECK(now.send_net == 1);
+  CHECK(now.send_proxy == 1);
+  CHECK(now.recv_net == 5);
+  CHECK((now.send_gdr && now.recv_gdr));
+  // Relaying over NVLink-C2C is the default since 2.28.
+  const auto before = on("gb200_nvl72", 2, {}, "2.27.3").p2p_net(0, 72 + 5, 0);
+  CHECK(before.send_net == 0);
+  CHECK(before.send_proxy == -1);
+  CHECK(on("gb200_nvl72", 2, {{"NCCL_PXN_C2C", "1"}}, "2.27.3").p2p_net(0, 72 + 5, 0).send_proxy == 1);
+}
