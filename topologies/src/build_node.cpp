@@ -124,6 +124,17 @@ void read_cpus(NodeBuild& b, MapReader& node) {
   }
 }
 
+/// The PCI addresses of a tray's devices, where they are known: an importer recognises the machine by them.
+std::vector<std::string> read_bus_ids(MapReader& r, int count) {
+  std::vector<std::string> ids;
+  const auto* v = r.find("bus_ids");
+  if (!v) return ids;
+  for (const auto& item : v->items) ids.push_back(item.text);
+  if (static_cast<int>(ids.size()) == count) return ids;
+  r.problem(*v, fmt::format("{} addresses for {} devices", ids.size(), count), "a list with one for each");
+  return {};
+}
+
 void read_gpus(NodeBuild& b, MapReader& node) {
   const auto* v = node.need("gpus");
   if (!v) return;
@@ -131,6 +142,7 @@ void read_gpus(NodeBuild& b, MapReader& node) {
   const auto model = r.word("model", true);
   const auto count = static_cast<int>(r.integer("count", 1, max_gpus, true).value_or(0));
   b.gpus_known = count > 0;
+  const auto bus_ids = read_bus_ids(r, count);
   r.done();
   if (count * b.trays > max_gpus) {
     r.problem(*v, fmt::format("{} trays with {} GPUs each: one machine has at most {} GPUs", b.trays, count, max_gpus));
@@ -147,6 +159,7 @@ void read_gpus(NodeBuild& b, MapReader& node) {
     if (b.gpu_part) {
       b.data.devices.back().attributes = {{"gdr", b.gpu_part->gdr ? "1" : "0"}, {"pci_device", b.gpu_part->pci_device}};
     }
+    if (!bus_ids.empty()) b.data.devices.back().attributes["busid"] = bus_ids[static_cast<std::size_t>(i % count)];
     b.gpus.push_back(id);
   }
   b.data.gpus = b.gpus;
@@ -172,6 +185,7 @@ void read_nics(NodeBuild& b, MapReader& node) {
   const auto rate = r.rate("rate");
   const auto ports = r.integer("ports", 1, 8);
   const auto fabric = read_fabric(b, r);
+  const auto bus_ids = read_bus_ids(r, count);
   r.done();
   b.nic_part = model ? b.parts.nic(*model, *v->get("model")) : nullptr;
   for (int i = 0; i < count * b.trays; ++i) {
@@ -190,6 +204,7 @@ void read_nics(NodeBuild& b, MapReader& node) {
       const auto* network = b.parts.network(kind, *v);
       if (network && !network->gpudirect) attributes["gdr"] = "0";
     }
+    if (!bus_ids.empty()) attributes["busid"] = bus_ids[static_cast<std::size_t>(i % count)];
     if (b.trays > 1) attributes["rail"] = std::to_string(i % count);  // NIC k of every tray is on rail k
   }
   b.nic_trees.assign(b.nics.size(), 0);

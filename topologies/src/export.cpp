@@ -1,11 +1,13 @@
 // `topo export`: Graphviz and YAML. See describe.hpp.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "fabric_data.hpp"
 #include "linkcast/topologies/describe.hpp"
+#include "parts.hpp"
 
 namespace linkcast::topologies {
 namespace {
@@ -46,14 +48,23 @@ class Writer {
     out_ += fmt::format("name: \"{}\"\ntitle: \"{}\"\n", data_.name, data_.title);
     for (const auto& a : data_.assumptions) out_ += "# assumed: " + a + "\n";
     out_ += "node:\n";
+    int hosts = 1;
+    for (const auto& d : data_.devices) hosts = std::max(hosts, d.node + 1);
+    if (hosts > 1) out_ += fmt::format("  trays: {}\n", hosts);  // alike: the first is written
     out_ += fmt::format("  host: {}\n", data_.host_name);
     cpus();
     if (const auto* gpu = first(DeviceKind::gpu)) {
       out_ += fmt::format("  gpus: {{model: {}, count: {}}}\n", gpu->model, indices(DeviceKind::gpu).size());
     }
     if (const auto* nic = first(DeviceKind::nic)) {
-      out_ += fmt::format("  nics: {{model: connectx-7, count: {}, rate: {} Gb/s}}\n", indices(DeviceKind::nic).size(),
-                          nic->attributes.at("gbps"));
+      const auto known = catalog_part_names("nics");
+      const bool part = std::ranges::find(known, nic->model) != known.end();
+      const auto also = [&](const char* key) {
+        const auto it = nic->attributes.find(key);
+        return it == nic->attributes.end() ? std::string{} : fmt::format(", {}: {}", key, it->second);
+      };
+      out_ += fmt::format("  nics: {{model: {}, count: {}, rate: {} Gb/s{}{}}}\n", part ? nic->model : "connectx-7",
+                          indices(DeviceKind::nic).size(), nic->attributes.at("gbps"), also("ports"), also("fabric"));
     }
     nvlink();
     c2c();
@@ -66,7 +77,7 @@ class Writer {
   std::vector<std::size_t> indices(DeviceKind k) const {
     std::vector<std::size_t> out;
     for (std::size_t d = 0; d < data_.devices.size(); ++d) {
-      if (data_.devices[d].kind == k) out.push_back(d);
+      if (data_.devices[d].kind == k && data_.devices[d].node == 0) out.push_back(d);
     }
     return out;
   }
@@ -84,12 +95,24 @@ class Writer {
     if (ids.empty()) return;
     std::vector<int> numa;
     for (auto d : ids) numa.push_back(data_.devices[d].numa);
-    std::string link;
+    const auto socket = [&](std::size_t d) {
+      const auto it = data_.devices[d].attributes.find("socket");
+      return it == data_.devices[d].attributes.end() ? std::string{} : it->second;
+    };
+    std::string link, die_link;
     for (const auto& l : data_.links) {
-      if (l.kind == models::LinkKind::inter_socket) link = ", link: " + l.model;
+      if (l.kind != models::LinkKind::inter_socket) continue;
+      if (socket(static_cast<std::size_t>(l.a)) == socket(static_cast<std::size_t>(l.b)))
+        die_link = ", die_link: " + l.model;
+      else
+        link = ", link: " + l.model;
     }
-    out_ += fmt::format("  cpus: {{model: {}, count: {}, numa: {}{}}}\n", data_.devices[ids[0]].model, ids.size(),
-                        list(numa), link);
+    if (!die_link.empty()) {
+      const auto same = std::ranges::count_if(ids, [&](std::size_t d) { return socket(d) == socket(ids[0]); });
+      die_link += fmt::format(", per_socket: {}", same);
+    }
+    out_ += fmt::format("  cpus: {{model: {}, count: {}, numa: {}{}{}}}\n", data_.devices[ids[0]].model, ids.size(),
+                        list(numa), link, die_link);
   }
 
   void nvlink() {
@@ -124,7 +147,7 @@ class Writer {
     std::map<int, int> cpu_of;
     std::string model;
     for (const auto& l : data_.links) {
-      if (l.kind != models::LinkKind::c2c) continue;
+      if (l.kind != models::LinkKind::c2c || data_.device(l.a).node != 0) continue;
       model = l.model;
       cpu_of[number(static_cast<std::size_t>(l.a))] = number(static_cast<std::size_t>(l.b));
     }

@@ -3,7 +3,6 @@
 
 #include "import_parts.hpp"
 #include "import_text.hpp"
-#include "linkcast/models/nccl/system.hpp"
 #include "linkcast/topologies/describe.hpp"
 #include "linkcast/topologies/nccl_import.hpp"
 
@@ -11,7 +10,9 @@ namespace linkcast::topologies {
 
 ImportedMachine import_nccl_xml(const ImportInput& in) {
   const auto stem = std::filesystem::path{in.file->name}.stem().string();
-  const auto fabric = fabric_from_nccl(models::nccl::read_topology_xml(in.text(), in.file->name), stem);
+  NcclImportOptions options;
+  options.machine = in.options.machine;
+  const auto fabric = fabric_from_nccl_xml(in.text(), in.file->name, stem, options);
   const auto description = describe(fabric);
   ImportedMachine m;
   m.title = "from an NCCL topology";

@@ -202,9 +202,14 @@ Fabric load(std::string_view name_or_path, const LoadOptions& options) {
                           "load it with 1 node, or as a cluster");
   const auto found = find_topology(name_or_path);
   if (!found.xml) return load_yaml(found.file, found.name, options);
-  if (!options.params.empty())
-    throw sim::InputError(fmt::format("'{}' is an NCCL topology: it has no parameters", name_or_path));
-  return fabric_from_nccl(models::nccl::read_topology_xml(found.file->text, found.file->name), found.name);
+  NcclImportOptions import;
+  for (const auto& [key, value] : options.params) {
+    if (key != "machine")
+      throw sim::InputError(fmt::format("no parameter '{}' in '{}'", key, name_or_path),
+                            "an NCCL topology has one: machine, the catalog's name of what it was taken on");
+    import.machine = value;
+  }
+  return fabric_from_nccl_xml(found.file->text, found.file->name, found.name, import);
 }
 
 }  // namespace linkcast::topologies
