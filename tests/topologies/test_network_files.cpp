@@ -341,3 +341,40 @@ TEST_CASE("networks of any size are refused or built, never half", "[topologies]
     CHECK(p.size() == 1);
   }
 }
+
+TEST_CASE("the clusters of docs/topology.md load", "[topologies][network][docs]") {
+  std::ifstream in{std::filesystem::path{LINKCAST_SOURCE_DIR} / "docs/topology.md"};
+  const std::string page{std::istreambuf_iterator<char>{in}, {}};
+  const auto block = [&](const std::string& first_lines) {
+    const auto begin = page.find("```yaml\n" + first_lines);
+    REQUIRE(begin != std::string::npos);
+    return page.substr(begin + 8, page.find("```", begin + 8) - begin - 8);
+  };
+  const auto generated = block("schema: linkcast.topology/1\nextends: dgx-h100\nnodes:");
+  CHECK(cluster_of(generated).ranks() == 1016);
+  const auto changed = cluster_of(generated + block("overrides:\n  - {link: \"node["));
+  CHECK(changed.kinds() == 3);
+  const auto written =
+      cluster_of("schema: linkcast.topology/1\nextends: dgx-h100\n" + block("network:\n  fabric: ib\n  hosts"));
+  CHECK(written.node_name(1) == "h0002");
+  CHECK(written.network().way(NicPlace{0, 0}, NicPlace{1, 0})->switches == 1);
+}
+
+// The promise: 16,384 GPUs are a file of at most thirty lines, and cost an index for each machine, not a machine.
+TEST_CASE("large clusters are short files and small in memory", "[topologies][network]") {
+  for (const auto& [name, ranks, megabytes] :
+       {std::tuple{"h100-16k", 16'384, 100.0}, std::tuple{"h100-131k", 131'072, 800.0}}) {
+    const auto path = std::string{LINKCAST_SOURCE_DIR} + "/configs/topologies/" + name + ".yaml";
+    std::ifstream in{path};
+    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+    CHECK(std::ranges::count(text, '\n') <= 30);
+    const auto c = load_cluster(path);
+    CHECK(c.ranks() == ranks);
+    CHECK(c.kinds() == 1);
+    CHECK(static_cast<double>(c.estimated_memory_bytes()) < megabytes * 1e6);
+    CHECK(c.resources().size() == c.resource_count());
+    const auto last = c.nodes() - 1;
+    CHECK(c.network().way(NicPlace{0, 7}, NicPlace{last, 7})->switches == 5);
+    CHECK(c.resource_name(c.cable(CableId{0}, true)) == "cable node[0].nic[0]->leaf[0]");
+  }
+}
