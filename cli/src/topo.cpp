@@ -5,7 +5,9 @@
 #include <memory>
 #include <string_view>
 
+#include "linkcast/topologies/cluster.hpp"
 #include "linkcast/topologies/describe.hpp"
+#include "linkcast/topologies/slurm_export.hpp"
 #include "machine.hpp"
 #include "topo_import.hpp"
 #include "topo_json.hpp"
@@ -15,7 +17,7 @@ namespace linkcast::cli {
 namespace {
 
 struct Options {
-  std::string topology, format = "yaml", output;
+  std::string topology, format = "yaml", output, nodes;
   std::vector<std::string> set;
   bool json = false, sources = false;
 };
@@ -64,13 +66,27 @@ int check(const Options& o, Io& io) {
   return errors == 0 ? done : check_failed;
 }
 
+std::string slurm_tree(const Options& o, int nodes) {
+  if (o.topology.empty()) throw sim::InputError("no topology is named", "name a file that describes a cluster");
+  topologies::ClusterOptions options;
+  options.nodes = nodes;
+  options.params = assignments("--set", o.set);
+  return topologies::to_slurm_topology(topologies::load_cluster(o.topology, options));
+}
+
 int export_as(const Options& o, Io& io) {
-  const std::vector<std::string> formats{"yaml", "dot"};
+  const std::vector<std::string> formats{"yaml", "dot", "slurm"};
   Problems problems;
   const auto format = problems.collect([&] { return one_of("--format", o.format, formats); });
+  int nodes = 0;
+  if (!o.nodes.empty())
+    nodes = problems.collect([&] { return whole_number("--nodes", o.nodes, 1, 100'000); }).value_or(0);
+  if (nodes > 0 && format && *format != 2)
+    problems.add(fmt::format("--nodes: {} describes one machine", o.format), "--format slurm takes it");
   problems.finish();
-  const auto fabric = load(o);
-  const auto text = *format == 0 ? topologies::to_yaml(fabric) : topologies::to_dot(fabric);
+  const auto text = *format == 2   ? slurm_tree(o, nodes)
+                    : *format == 1 ? topologies::to_dot(load(o))
+                                   : topologies::to_yaml(load(o));
   if (o.output.empty())
     io.out << text;
   else
@@ -112,11 +128,14 @@ void add_topo(Form root) {
   check_form.performs([o](Io& io) { return check(*o, io); });
 
   auto export_form = of_one("export", "the machine in another format");
-  export_form.text("--format", o->format, "F", "yaml (self-contained) or dot (Graphviz) (default yaml)");
+  export_form.text("--format", o->format, "F",
+                   "yaml (self-contained), dot (Graphviz), or slurm (topology.conf of a cluster) (default yaml)");
+  export_form.text("--nodes", o->nodes, "N", "of the cluster, with --format slurm (default: as the file says)");
   export_form.text("-o,--output", o->output, "FILE", "write there and not to stdout");
   export_form.examples(
       "  linkcast topo export dgx-a100 --format dot | dot -Tsvg > dgx-a100.svg\n"
-      "  linkcast topo export dgx-h100 > my-machine.yaml\n");
+      "  linkcast topo export dgx-h100 > my-machine.yaml\n"
+      "  linkcast topo export superpod-h100 --nodes 512 --format slurm > topology.conf\n");
   export_form.performs([o](Io& io) { return export_as(*o, io); });
   add_topo_import(topo);
 }
