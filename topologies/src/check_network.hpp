@@ -1,0 +1,28 @@
+// Where a network is not as elsewhere: cables, uplinks, ports (check_cables.cpp), and where NICs are plugged in
+// (check_nics.cpp). Knows no machine's inside.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "findings.hpp"
+#include "linkcast/topologies/cluster.hpp"
+
+namespace linkcast::topologies {
+
+/// What most of the values are.
+template <typename T>
+T usual_of(const std::map<T, int>& times) {
+  auto best = times.begin();
+  for (auto at = times.begin(); at != times.end(); ++at) {
+    if (at->second > best->second) best = at;
+  }
+  return best->first;
+}
+
+/// Switches and cables that are down or slower than their peers; switches with other numbers of cables than theirs.
+void check_cables(const Network& network, Findings& out);
+/// NICs without a cable, on another rail, plane or unit than their peers; units with fewer machines.
+void check_nics(const Cluster& cluster, Findings& out);
+
+}  // namespace linkcast::topologies
