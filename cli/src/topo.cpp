@@ -7,6 +7,7 @@
 
 #include "linkcast/topologies/cluster.hpp"
 #include "linkcast/topologies/describe.hpp"
+#include "linkcast/topologies/nccl_export.hpp"
 #include "linkcast/topologies/slurm_export.hpp"
 #include "machine.hpp"
 #include "topo_import.hpp"
@@ -75,7 +76,7 @@ std::string slurm_tree(const Options& o, int nodes) {
 }
 
 int export_as(const Options& o, Io& io) {
-  const std::vector<std::string> formats{"yaml", "dot", "slurm"};
+  const std::vector<std::string> formats{"yaml", "dot", "slurm", "nccl-xml"};
   Problems problems;
   const auto format = problems.collect([&] { return one_of("--format", o.format, formats); });
   int nodes = 0;
@@ -84,7 +85,8 @@ int export_as(const Options& o, Io& io) {
   if (nodes > 0 && format && *format != 2)
     problems.add(fmt::format("--nodes: {} describes one machine", o.format), "--format slurm takes it");
   problems.finish();
-  const auto text = *format == 2   ? slurm_tree(o, nodes)
+  const auto text = *format == 3   ? topologies::to_nccl_xml(load(o))
+                    : *format == 2 ? slurm_tree(o, nodes)
                     : *format == 1 ? topologies::to_dot(load(o))
                                    : topologies::to_yaml(load(o));
   if (o.output.empty())
@@ -129,12 +131,14 @@ void add_topo(Form root) {
 
   auto export_form = of_one("export", "the machine in another format");
   export_form.text("--format", o->format, "F",
-                   "yaml (self-contained), dot (Graphviz), or slurm (topology.conf of a cluster) (default yaml)");
+                   "yaml (self-contained), dot (Graphviz), nccl-xml (for NCCL_TOPO_FILE), or slurm (topology.conf of a "
+                   "cluster) (default yaml)");
   export_form.text("--nodes", o->nodes, "N", "of the cluster, with --format slurm (default: as the file says)");
   export_form.text("-o,--output", o->output, "FILE", "write there and not to stdout");
   export_form.examples(
       "  linkcast topo export dgx-a100 --format dot | dot -Tsvg > dgx-a100.svg\n"
       "  linkcast topo export dgx-h100 > my-machine.yaml\n"
+      "  linkcast topo export dgx-h100 --format nccl-xml -o topo.xml\n"
       "  linkcast topo export superpod-h100 --nodes 512 --format slurm > topology.conf\n");
   export_form.performs([o](Io& io) { return export_as(*o, io); });
   add_topo_import(topo);
