@@ -142,6 +142,19 @@ constexpr std::array<Release, 19> releases{{{"2022-05-13", {2, 12, 12}},
                                             {"2025-12-24", {2, 29, 2}},
                                             {"2026-04-14", {2, 30, 3}}}};
 
+/// The day that a date begins with: "2025-02-07", "2021-12 (first published)", "2025"; of a month or a year its middle.
+std::string day_of(const std::string& date) {
+  const auto digits = [&](std::size_t at, std::size_t n) {
+    return date.size() >= at + n && std::all_of(date.begin() + static_cast<std::ptrdiff_t>(at),
+                                                date.begin() + static_cast<std::ptrdiff_t>(at + n),
+                                                [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  if (!digits(0, 4)) return {};
+  if (date.size() < 7 || date[4] != '-' || !digits(5, 2)) return date.substr(0, 4) + "-07-01";
+  if (date.size() < 10 || date[7] != '-' || !digits(8, 2)) return date.substr(0, 7) + "-15";
+  return date.substr(0, 10);
+}
+
 /// Machines run what their image was built with: of a dated run that does not say its NCCL, the newest that was a
 /// year old is taken (the dated series that do say it lag by 0 to 41 months). The oldest modelled
 /// stands for all before it.
@@ -150,11 +163,12 @@ void assume_version(const Series& series, Assumptions& out) {
     out.communicator.nccl = *series.nccl;
     return;
   }
-  if (series.date.size() != 10) {
+  const auto day = day_of(series.date);
+  if (day.empty()) {
     out.sentences.push_back(fmt::format("NCCL version not stated: {}", out.communicator.nccl.str()));
     return;
   }
-  const auto year = std::to_string(std::atoi(series.date.substr(0, 4).c_str()) - 1) + series.date.substr(4);
+  const auto year = std::to_string(std::atoi(day.substr(0, 4).c_str()) - 1) + day.substr(4);
   out.communicator.nccl = releases.front().version;
   for (const auto& r : releases)
     if (r.day <= year) out.communicator.nccl = r.version;
@@ -173,6 +187,22 @@ void take_environment(const Series& series, Assumptions& out) {
   }
 }
 
+/// What a source says about the network in words that change a prediction.
+void assume_network(const Series& series, Assumptions& out) {
+  if (series.nodes == 1) return;
+  const auto algo = lower(series.algo);
+  if (says_any(algo, {"ring"}) && !says_any(algo, {"not forced"}) && !series.env.contains("NCCL_ALGO")) {
+    out.communicator.env.set("NCCL_ALGO", "RING");
+    out.sentences.push_back("the source speaks of a ring: NCCL_ALGO=RING");
+  }
+  const auto words = lower(series.machine_notes + "\n" + series.notes);
+  if (says_any(words, {"no gdrdma", "without gpudirect", "gpudirect rdma off", "gdr off", "no gpudirect"}) &&
+      !series.env.contains("NCCL_NET_GDR_LEVEL")) {
+    out.communicator.env.set("NCCL_NET_GDR_LEVEL", "LOC");
+    out.sentences.push_back("no GPUDirect RDMA: every byte goes through host memory");
+  }
+}
+
 }  // namespace
 
 Assumptions assumptions(const Series& series) {
@@ -181,6 +211,7 @@ Assumptions assumptions(const Series& series) {
   assume_launch(series, out);
   take_environment(series, out);
   if (series.system) assume_pcie(series, out);
+  assume_network(series, out);
   if (series.time_derived_from_busbw) {
     out.sentences.push_back("times are derived from a rounded bus bandwidth: up to 10 % off below 1 MiB");
   }

@@ -306,6 +306,10 @@ class CorpusReader {
         note_nccl_version(*s, series_);
       else if (key == "cuda")
         series_.cuda = *s;
+      else if (key == "algo")
+        series_.algo = *s;
+      else if (key == "net")
+        series_.net = *s;
       else if (key == "cuda_graph")
         series_.cuda_graph = *s == "true";
       else if (key == "launch")

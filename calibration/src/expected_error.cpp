@@ -26,7 +26,8 @@ constexpr std::array class_names{"below_1M", "from_1M_to_64M", "from_64M"};
 
 int distance(const ErrorRow& row, std::string_view system, std::string_view architecture, Op op, SizeClass sizes) {
   const int classes = std::abs(static_cast<int>(row.sizes) - static_cast<int>(sizes));
-  return 8 * classes + (row.architecture != architecture ? 4 : 0) + (row.system != system ? 2 : 0) +
+  const bool several = row.system.ends_with("*N") != system.ends_with("*N");
+  return 16 * classes + (several ? 8 : 0) + (row.architecture != architecture ? 4 : 0) + (row.system != system ? 2 : 0) +
          (row.op != op ? 1 : 0);
 }
 
@@ -65,7 +66,7 @@ std::string expected_error_table(const Validation& validation) {
   for (const auto& s : validation.series) {
     if (!s.skipped.empty() || !s.series.healthy || !s.series.system) continue;
     for (const auto& row : s.rows) {
-      auto& cell = cells[{*s.series.system, s.series.op, size_class(row.measured.size)}];
+      auto& cell = cells[{family_of(*s.series.system, s.series.nodes > 1 && s.series.fabric != "nvlink"), s.series.op, size_class(row.measured.size)}];
       cell.errors.push_back(static_cast<double>(row.predicted.ps()) / static_cast<double>(row.measured.time.ps()) - 1);
       cell.smallest = std::min(cell.smallest, row.measured.size.count());
       cell.largest = std::max(cell.largest, row.measured.size.count());
@@ -77,7 +78,7 @@ std::string expected_error_table(const Validation& validation) {
     const auto& [system, op, sizes] = key;
     auto& architecture = architectures[system];
     if (architecture.empty()) {
-      const auto fabric = topologies::load(system);
+      const auto fabric = topologies::load(std::string_view{system}.substr(0, system.find('*')));
       architecture = fabric.gpu_model(fabric.gpus()[0]).architecture;
     }
     const auto e = summarise(cell.errors);

@@ -29,6 +29,7 @@ json series_json(const ValidatedSeries& s) {
   out["collective"] = models::nccl::name_of(s.series.op);
   out["ranks"] = s.series.ranks;
   out["nodes"] = s.series.nodes;
+  out["extent"] = extent_of(s.series);
   out["counted"] = s.series.healthy;
   out["by_size"] = by_size(s.below_1M, s.from_1M_to_64M, s.from_64M);
   out["assumed"] = s.assumed;

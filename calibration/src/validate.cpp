@@ -124,14 +124,6 @@ void on_threads(std::size_t n, int threads, const Work& work) {
   }
 }
 
-/// How far a run reaches: what holds it back is another thing each time.
-std::string extent_of(const Series& s) {
-  if (s.fabric == "nvlink" && s.nodes > 1) return "one NVLink domain (NVL72)";
-  if (s.nodes == 1) return s.ranks > 16 ? "one NVLink domain (NVL72)" : "one machine";
-  if (s.ranks >= 2000) return "2,000 GPUs and more";
-  return s.nodes == 2 ? "two nodes" : "more nodes";
-}
-
 double median_of(const std::vector<double>& values) { return summarise(values).median_abs_rel_error; }
 
 void summarise_all(Validation& v) {
@@ -150,7 +142,8 @@ void summarise_all(Validation& v) {
     if (!s.skipped.empty() || !s.series.healthy) continue;
     ++v.counted_series;
     all.add(errors);
-    families[fmt::format("{} {}", *s.series.system, models::nccl::name_of(s.series.op))].add(errors);
+    const auto family = family_of(*s.series.system, s.series.nodes > 1 && s.series.fabric != "nvlink");
+    families[fmt::format("{} {}", family, models::nccl::name_of(s.series.op))].add(errors);
     extents[extent_of(s.series)].add(errors);
     ++v.extent_series[extent_of(s.series)];
     medians.push_back(s.all.median_abs_rel_error);
@@ -179,6 +172,17 @@ void summarise_all(Validation& v) {
 }
 
 }  // namespace
+
+std::string extent_of(const Series& s) {
+  if (s.fabric == "nvlink" && s.nodes > 1) return "one NVLink domain (NVL72)";
+  if (s.nodes == 1) return s.ranks > 16 ? "one NVLink domain (NVL72)" : "one machine";
+  if (s.ranks >= 2000) return "2,000 GPUs and more";
+  return s.nodes == 2 ? "two nodes" : "more nodes";
+}
+
+std::string family_of(std::string_view system, bool several_machines) {
+  return fmt::format("{}{}", system, several_machines ? "*N" : "");
+}
 
 Validation validate(std::vector<Series> series, const ValidateOptions& options) {
   Validation out;

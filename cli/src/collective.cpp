@@ -12,13 +12,7 @@
 namespace linkcast::cli {
 namespace {
 
-struct Options {
-  std::string op, size = "8:16G:x2", launch = "multi-process", floor, fidelity = "flow", dtype = "float", root,
-                  timeline;
-  MachineOptions machine;
-  LibraryOptions library;
-  bool no_fold = false, in_place = false, registered = false, symmetric = false, json = false, account = false;
-};
+using Options = CollectiveOptions;
 
 const std::vector<std::string>& dtypes() {
   static const std::vector<std::string> names{"float", "half",   "bfloat16", "double", "int8",     "uint8",
@@ -26,7 +20,9 @@ const std::vector<std::string>& dtypes() {
   return names;
 }
 
-CollectiveQuestion understand(const Options& o) {
+}  // namespace
+
+CollectiveQuestion understand(const CollectiveOptions& o) {
   Problems problems;
   CollectiveQuestion q;
   q.topology = o.machine.topology;
@@ -57,9 +53,6 @@ CollectiveQuestion understand(const Options& o) {
   q.call.symmetric_windows = o.symmetric;
   if (!o.root.empty())
     q.call.root = problems.collect([&] { return whole_number("--root", o.root, 0, 1'000'000); }).value_or(0);
-  if (nodes_of(o.machine, problems) > 1)
-    problems.add("--nodes: collectives are simulated inside one node so far",
-                 "'linkcast nccl --nodes N' shows what NCCL chooses over several");
   auto library = read_library(o.library, problems);
   q.options.nccl = library.version;
   q.options.env = std::move(library.env);
@@ -67,6 +60,8 @@ CollectiveQuestion understand(const Options& o) {
   problems.finish();
   return q;
 }
+
+namespace {
 
 /// Whether the answer takes a way that no measurement behind the expected errors took: kernels on symmetric memory,
 /// copy engines, PCIe peers through host memory.
@@ -80,19 +75,22 @@ bool unlike_measured(const workloads::CollectiveModel& model, const workloads::C
 }
 
 int perform(const Options& o, Io& io) {
+  if (!o.vary.empty()) return perform_varied(o, io);
   const auto q = understand(o);
   warn_of_idle_variables({q.options.nccl, q.options.env}, io.log);
   const auto machine = load_machine(o.machine);
-  if (machine.ranks.size() < 2)
+  const int ranks = machine.cluster.ranks();
+  if (ranks < 2)
     throw UsageError{"error: a collective needs at least 2 ranks\n  help: --gpus 2 or more"};
-  if (q.call.root >= static_cast<int>(machine.ranks.size())) {
+  if (q.call.root >= ranks) {
     throw sim::InputError{fmt::format("--root: there is no rank {}", q.call.root),
-                          fmt::format("the ranks are 0 to {}", machine.ranks.size() - 1)};
+                          fmt::format("the ranks are 0 to {}", ranks - 1)};
   }
   if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
-  const workloads::CollectiveModel model{machine.fabric, q.options};
-  const int ranks = static_cast<int>(machine.ranks.size());
-  const auto& architecture = machine.fabric.gpu_model(machine.fabric.gpus()[0]).architecture;
+  const workloads::CollectiveModel model{machine.cluster, q.options};
+  const auto& fabric = machine.fabric();
+  const auto family = calibration::family_of(fabric.name(), machine.cluster.nodes() > 1);
+  const auto& architecture = fabric.gpu_model(fabric.gpus()[0]).architecture;
 
   if (!o.json) io.out << collective_head(q, machine, model);
   std::vector<CollectiveAnswer> answers;
@@ -101,7 +99,7 @@ int perform(const Options& o, Io& io) {
     if (io.stop.stop_requested()) break;
     call.bytes = size;
     auto row = model.run(call);
-    auto error = calibration::expected_error(machine.fabric.name(), architecture, call.op, size);
+    auto error = calibration::expected_error(family, architecture, call.op, size);
     if (error && unlike_measured(model, row)) error->extrapolated = true;
     answers.push_back({std::move(row), std::move(error)});
     // Each row is out as soon as it is known: a long sweep that is stopped has shown what it found.
@@ -127,6 +125,8 @@ constexpr const char* examples =
     "      without in-switch reduction, for a program to read\n"
     "  linkcast collective alltoall --topology pcie-rtx4090 --launch single-process --launch-floor 25us\n"
     "      nccl-tests with -g 8, on a host whose smallest call takes 25 us\n"
+    "  linkcast collective all_reduce --topology dgx-h100 --vary nodes=1,2,4,16,64 --size 1M:4G:x8\n"
+    "      busbw of growing clusters, side by side\n"
     "  linkcast collective reduce_scatter --topology my-machine.yaml --nccl 2.18 --fidelity chunk\n"
     "      a machine of one's own, an older NCCL, chunk by chunk\n";
 
@@ -154,6 +154,9 @@ void add_collective(Form root) {
   form.text("--fidelity", o->fidelity, "F", "flow or chunk (default flow)");
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
   form.group("Output");
+  form.text("--vary", o->vary, "KEY=A,B,...",
+            "the same call for several values, side by side: of topology, nodes, gpus, placement, routing, network, "
+            "nccl, an NCCL_* variable, or a parameter of the topology");
   form.flag("--account", o->account, "what the time is spent on, cause by cause");
   form.flag("--json", o->json, "JSON of schema linkcast.collective/1");
   form.text("--timeline", o->timeline, "FILE", "write a timeline for ui.perfetto.dev");

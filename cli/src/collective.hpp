@@ -12,6 +12,15 @@
 
 namespace linkcast::cli {
 
+/// As typed.
+struct CollectiveOptions {
+  std::string op, size = "8:16G:x2", launch = "multi-process", floor, fidelity = "flow", dtype = "float", root,
+                  timeline, vary;
+  MachineOptions machine;
+  LibraryOptions library;
+  bool no_fold = false, in_place = false, registered = false, symmetric = false, json = false, account = false;
+};
+
 struct CollectiveQuestion {
   std::string topology;     // as it was asked for
   models::nccl::Call call;  // its size is that of the row
@@ -23,6 +32,11 @@ struct CollectiveAnswer {
   workloads::CollectiveRow row;
   std::optional<calibration::ExpectedError> error;
 };
+
+/// Throws UsageError with every problem of the options.
+CollectiveQuestion understand(const CollectiveOptions& options);
+/// --vary: one call for several values of one thing (collective_vary.cpp).
+int perform_varied(const CollectiveOptions& options, Io& io);
 
 std::string_view words_of(models::LaunchMode mode);  // "one process per GPU"
 std::string_view name_of(models::LaunchMode mode);   // "multi-process"

@@ -50,10 +50,19 @@ std::string collective_json(const CollectiveQuestion& q, const Machine& m, const
   json out;
   out["schema"] = "linkcast.collective/1";
   out["op"] = models::nccl::name_of(q.call.op);
-  out["topology"] = m.fabric.name();
-  out["gpu"] = gpu_name(m.fabric);
-  out["ranks"] = m.ranks.size();
+  out["topology"] = m.cluster.name();
+  out["gpu"] = gpu_name(m.fabric());
+  out["ranks"] = m.cluster.ranks();
+  out["nodes"] = m.cluster.nodes();
   out["gpus"] = m.ranks;
+  if (m.cluster.nodes() > 1) {
+    const auto& network = m.cluster.network();
+    out["network"] = {{"kind", network.model().name},
+                      {"type", network.generator()},
+                      {"routing", models::name_of(network.routing())},
+                      {"assumed", std::vector<std::string>{m.cluster.assumptions().begin(),
+                                                           m.cluster.assumptions().end()}}};
+  }
   out["nccl"] = q.options.nccl.str();
   out["env"] = q.options.env.all();
   out["launch"] = name_of(q.options.launch);
@@ -64,7 +73,7 @@ std::string collective_json(const CollectiveQuestion& q, const Machine& m, const
   out["root"] = has_root(q.call.op) ? json(q.call.root) : json(nullptr);
   if (cut_short) out["interrupted"] = true;
   out["rows"] = json::array();
-  for (const auto& a : answers) out["rows"].push_back(row_json(q, a, static_cast<int>(m.ranks.size())));
+  for (const auto& a : answers) out["rows"].push_back(row_json(q, a, static_cast<int>(m.cluster.ranks())));
   return text_of(out);
 }
 

@@ -82,12 +82,20 @@ std::int64_t count_of(const models::nccl::Call& call, sim::Bytes size, int ranks
 }
 
 std::string collective_head(const CollectiveQuestion& q, const Machine& m, const workloads::CollectiveModel& model) {
-  const int ranks = static_cast<int>(m.ranks.size());
-  std::string who = ranks == m.of ? fmt::format("all {} GPUs", ranks)
-                                  : fmt::format("{} of {} GPUs ({})", ranks, m.of, ranks_text(m.ranks));
+  const int locals = static_cast<int>(m.ranks.size()), nodes = m.cluster.nodes();
+  std::string who = locals == m.of ? fmt::format("all {} GPUs", locals)
+                                   : fmt::format("{} of {} GPUs ({})", locals, m.of, ranks_text(m.ranks));
+  if (nodes > 1 || m.of_nodes > 1)
+    who = fmt::format("{} GPUs = {} of {} nodes x {}", m.cluster.ranks(), nodes, m.of_nodes, who);
   std::string out =
-      fmt::format("# {} on {}: {}, {}, NCCL {}, fidelity {}\n", models::nccl::name_of(q.call.op), m.fabric.name(), who,
-                  gpu_name(m.fabric), q.options.nccl.str(), workloads::name_of(q.options.fidelity));
+      fmt::format("# {} on {}: {}, {}, NCCL {}, fidelity {}\n", models::nccl::name_of(q.call.op), m.cluster.name(), who,
+                  gpu_name(m.fabric()), q.options.nccl.str(), workloads::name_of(q.options.fidelity));
+  if (nodes > 1) {
+    const auto& network = m.cluster.network();
+    out += fmt::format("# network: {} ({}), routing {}\n", network.model().name, network.generator(),
+                       models::name_of(network.routing()));
+    for (const auto& sentence : m.cluster.assumptions()) out += fmt::format("# assumed: {}\n", sentence);
+  }
   for (const auto& [name, value] : q.options.env.all()) out += fmt::format("# {}={}\n", name, value);
   out += fmt::format("# launch: {}; no call takes less than {:.2f} us{}\n", words_of(q.options.launch),
                      us(model.launch_floor()),

@@ -13,9 +13,16 @@ void MachineOptions::add_to(Form& form) {
   form.text("-t,--topology", topology, "NAME|FILE",
             "catalog name, Linkcast YAML file, or NCCL topology XML (linkcast topo list)");
   form.list("--set", set, "NAME=VALUE", "set a parameter of the topology; may be repeated");
-  form.text("--nodes", nodes, "N", "number of such machines, joined by their network (default 1)");
-  form.text("--gpus", gpus, "N", "only the first N GPUs of the machine");
-  form.text("--ranks", ranks, "LIST", "only these GPUs, in this order: 0,1,4 or 0-3");
+  form.text("--nodes", nodes, "N", "number of nodes (default: as many as the topology has, or --gpus need)");
+  form.text("--gpus", gpus, "N", "number of GPUs in total, spread evenly over the nodes");
+  form.text("--ranks", ranks, "LIST", "only these GPUs of each node, in this order: 0,1,4 or 0-3");
+  form.group("Network");
+  form.text("--network", network, "KIND", "ib, roce, efa, slingshot, tcp, tcpx, tcpxo (default: as the topology says)");
+  form.text("--routing", routing, "HOW", "adaptive, spray, ecmp or by_destination (default: as the topology says)");
+  form.text("--placement", placement, "HOW",
+            "of a job that is smaller than the cluster: packed, strided or fragmented (default packed)");
+  form.text("--seed", seed, "N", "of a fragmented placement (default 1)");
+  form.text("--hosts", hosts, "LIST", "the nodes of the job by name, in order: 'node[0-31,40]'");
 }
 
 void LibraryOptions::add_to(Form& form) {
@@ -24,50 +31,128 @@ void LibraryOptions::add_to(Form& form) {
   form.list("--env", env, "NCCL_X=VALUE", "an NCCL_* variable, as on the machine; may be repeated");
 }
 
-int nodes_of(const MachineOptions& options, Problems& problems) {
-  if (options.nodes.empty()) return 1;
-  return problems.collect([&] { return whole_number("--nodes", options.nodes, 1, 100'000); }).value_or(1);
+namespace {
+
+/// What the options ask for, before anything is loaded.
+struct Wish {
+  std::optional<int> nodes, gpus;
+  std::vector<int> ranks;  // empty: all
+  topologies::ClusterOptions load;
+  std::optional<topologies::Placement> placement;
+  std::uint64_t seed = 1;
+};
+
+Wish understand(const MachineOptions& o) {
+  Problems problems;
+  Wish w;
+  if (!o.nodes.empty()) w.nodes = problems.collect([&] { return whole_number("--nodes", o.nodes, 1, 100'000); });
+  if (!o.gpus.empty()) w.gpus = problems.collect([&] { return whole_number("--gpus", o.gpus, 1, 1'000'000); });
+  if (!o.gpus.empty() && !o.ranks.empty()) problems.add("--gpus and --ranks exclude each other", "keep one");
+  if (!o.ranks.empty())
+    w.ranks = problems.collect([&] { return rank_list("--ranks", o.ranks); }).value_or(std::vector<int>{});
+  if (!o.network.empty()) w.load.fabric = o.network;
+  const std::vector<std::string> routings{"adaptive", "spray", "ecmp", "by_destination"};
+  if (!o.routing.empty())
+    if (const auto i = problems.collect([&] { return one_of("--routing", o.routing, routings); }))
+      w.load.routing = static_cast<models::Routing>(*i);
+  const std::vector<std::string> placements{"packed", "strided", "fragmented"};
+  if (!o.placement.empty())
+    if (const auto i = problems.collect([&] { return one_of("--placement", o.placement, placements); }))
+      w.placement = static_cast<topologies::Placement>(*i);
+  if (!o.seed.empty())
+    if (const auto n = problems.collect([&] { return whole_number("--seed", o.seed, 0, 1'000'000'000); }))
+      w.seed = static_cast<std::uint64_t>(*n);
+  if (!o.hosts.empty() && (w.placement || w.nodes))
+    problems.add("--hosts names the nodes: it excludes --nodes and --placement", "keep one");
+  problems.collect([&] {
+    w.load.params = assignments("--set", o.set);
+    return true;
+  });
+  problems.finish();
+  return w;
 }
 
-std::vector<int> chosen_ranks(const MachineOptions& options, int all, const std::string& name) {
+void check_ranks(const std::vector<int>& ranks, int all, const std::string& name) {
   Problems problems;
-  std::vector<int> ranks;
-  if (!options.gpus.empty() && !options.ranks.empty())
-    problems.add("--gpus and --ranks exclude each other", "keep one");
-  if (!options.ranks.empty()) {
-    ranks = problems.collect([&] { return rank_list("--ranks", options.ranks); }).value_or(std::vector<int>{});
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (ranks[i] >= all)
-        problems.add(fmt::format("--ranks: there is no rank {}", ranks[i]),
-                     fmt::format("'{}' has {} GPUs: ranks 0 to {}", name, all, all - 1));
-      if (std::find(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(i), ranks[i]) !=
-          ranks.begin() + static_cast<std::ptrdiff_t>(i))
-        problems.add(fmt::format("--ranks: {} is given twice", ranks[i]), "a GPU holds one rank");
-    }
-  } else {
-    int n = all;
-    if (!options.gpus.empty()) {
-      n = problems.collect([&] { return whole_number("--gpus", options.gpus, 1, 1'000'000); }).value_or(all);
-      if (n > all)
-        problems.add(fmt::format("--gpus {}: there are not so many", n), fmt::format("'{}' has {} GPUs", name, all));
-    }
-    ranks.resize(static_cast<std::size_t>(std::min(n, all)));
-    std::iota(ranks.begin(), ranks.end(), 0);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] >= all)
+      problems.add(fmt::format("--ranks: there is no rank {}", ranks[i]),
+                   fmt::format("'{}' has {} GPUs: ranks 0 to {}", name, all, all - 1));
+    if (std::find(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(i), ranks[i]) !=
+        ranks.begin() + static_cast<std::ptrdiff_t>(i))
+      problems.add(fmt::format("--ranks: {} is given twice", ranks[i]), "a GPU holds one rank");
   }
   problems.finish();
-  return ranks;
 }
 
+[[noreturn]] void refuse(std::string problem, std::string help) {
+  Problems problems;
+  problems.add(std::move(problem), std::move(help));
+  problems.finish();
+  throw sim::InternalError("a problem that was not thrown");
+}
+
+/// Nodes that take part, and GPUs of each.
+struct Share {
+  int nodes = 1, locals = 1;
+};
+
+Share share_of(const Wish& w, const topologies::Cluster& whole, const std::string& name) {
+  const int all = whole.gpus_per_node();
+  if (!w.gpus) return {w.nodes.value_or(whole.nodes()), w.ranks.empty() ? all : static_cast<int>(w.ranks.size())};
+  const int gpus = *w.gpus;
+  if (w.nodes) {
+    if (gpus % *w.nodes != 0)
+      refuse(fmt::format("--gpus {}: they do not spread evenly over {} nodes", gpus, *w.nodes),
+             "--gpus counts the GPUs of all nodes together");
+    if (gpus / *w.nodes > all)
+      refuse(fmt::format("--gpus {}: there are not so many", gpus),
+             fmt::format("{} nodes of '{}' have {} GPUs", *w.nodes, name, *w.nodes * all));
+    return {*w.nodes, gpus / *w.nodes};
+  }
+  if (gpus <= all) return {1, gpus};
+  if (gpus % all != 0)
+    refuse(fmt::format("--gpus {}: they do not fill nodes of {} GPUs", gpus, all),
+           fmt::format("a multiple of {}, or say --nodes", all));
+  return {gpus / all, all};
+}
+
+}  // namespace
+
 Machine load_machine(const MachineOptions& options) {
-  topologies::LoadOptions load;
-  load.params = assignments("--set", options.set);
-  auto fabric = topologies::load(options.topology, load);
-  const int all = static_cast<int>(fabric.gpus().size());
-  auto ranks = chosen_ranks(options, all, options.topology);
+  auto wish = understand(options);
+  const auto& name = options.topology;
+  auto cluster = topologies::load_cluster(name, wish.load);
+  const int all = cluster.gpus_per_node();
+  check_ranks(wish.ranks, all, name);
+  const auto share = share_of(wish, cluster, name);
+  if (cluster.nodes() == 1 && share.nodes > 1) {
+    wish.load.nodes = share.nodes;
+    cluster = topologies::load_cluster(name, wish.load);
+  }
+  const int of_nodes = cluster.nodes();
+  if (share.nodes > of_nodes)
+    refuse(fmt::format("{} nodes: there are not so many", share.nodes), fmt::format("'{}' has {}", name, of_nodes));
+  auto ranks = wish.ranks;
+  if (ranks.empty()) {
+    ranks.resize(static_cast<std::size_t>(share.locals));
+    std::iota(ranks.begin(), ranks.end(), 0);
+  }
   bool whole = static_cast<int>(ranks.size()) == all;
   for (std::size_t i = 0; whole && i < ranks.size(); ++i) whole = ranks[i] == static_cast<int>(i);
-  if (!whole) fabric = fabric.slice(ranks);
-  return {std::move(fabric), std::move(ranks), all};
+  const auto none = std::vector<int>{};
+  if (!options.hosts.empty()) {
+    cluster = cluster.job(topologies::placed(cluster, options.hosts), whole ? none : ranks);
+  } else if (share.nodes < of_nodes || wish.placement) {
+    cluster = cluster.job(
+        topologies::placed(cluster, share.nodes, wish.placement.value_or(topologies::Placement::packed), wish.seed),
+        whole ? none : ranks);
+  } else if (!whole) {
+    std::vector<int> every(static_cast<std::size_t>(of_nodes));
+    std::iota(every.begin(), every.end(), 0);
+    cluster = cluster.job(every, ranks);
+  }
+  return {std::move(cluster), std::move(ranks), all, of_nodes};
 }
 
 Library read_library(const LibraryOptions& options, Problems& problems) {

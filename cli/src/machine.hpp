@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "linkcast/models/nccl/types.hpp"
-#include "linkcast/topologies/fabric.hpp"
+#include "linkcast/topologies/cluster.hpp"
 #include "words.hpp"
 
 namespace linkcast::cli {
 
 struct MachineOptions {
-  std::string topology, nodes, gpus, ranks;
+  std::string topology, nodes, gpus, ranks, network, routing, placement, hosts, seed;
   std::vector<std::string> set;
 
   void add_to(Form& form);
@@ -26,9 +26,11 @@ struct LibraryOptions {
 };
 
 struct Machine {
-  topologies::Fabric fabric;
-  std::vector<int> ranks;  // which of the machine's GPUs take part, in the order of the new ranks
-  int of = 0;              // GPUs of the whole machine
+  topologies::Cluster cluster;  // the nodes that take part, each with the GPUs that do
+  std::vector<int> ranks;       // which of each node's GPUs take part, in the order of the new ranks
+  int of = 0;                   // GPUs of a whole node
+  int of_nodes = 1;             // nodes of the whole cluster
+  const topologies::Fabric& fabric() const { return cluster.machine(0); }
 };
 
 struct Library {
@@ -36,12 +38,8 @@ struct Library {
   models::nccl::Environment env;
 };
 
-/// How many nodes are asked for; notes a problem where that is no number.
-int nodes_of(const MachineOptions& options, Problems& problems);
-/// Throws sim::InputError (topology) and UsageError (ranks).
+/// Throws sim::InputError (topology) and UsageError (nodes, ranks, placement).
 Machine load_machine(const MachineOptions& options);
-/// The slice that --gpus or --ranks ask for, of `all` GPUs of `name`. Throws UsageError.
-std::vector<int> chosen_ranks(const MachineOptions& options, int all, const std::string& name);
 
 Library read_library(const LibraryOptions& options, Problems& problems);
 /// Says which variables change nothing here.

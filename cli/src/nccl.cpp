@@ -4,7 +4,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "linkcast/topologies/nccl_view.hpp"
+#include "linkcast/topologies/nccl_import.hpp"
+#include "linkcast/workloads/collective.hpp"
 #include "linkcast/workloads/sizes.hpp"
 #include "machine.hpp"
 #include "nccl_facts.hpp"
@@ -23,7 +24,6 @@ struct Options {
 };
 
 struct Question {
-  int nodes = 1;
   Library library;
   std::optional<models::nccl::Call> explain;
 };
@@ -48,7 +48,6 @@ Question understand(const Options& o) {
   Question q;
   if (o.machine.topology.empty())
     problems.add("--topology is missing", "name a machine ('linkcast topo list') or a file");
-  q.nodes = nodes_of(o.machine, problems);
   q.library = read_library(o.library, problems);
   if (!o.explain.empty()) q.explain = problems.collect([&] { return call_to_explain(o.explain); });
   problems.finish();
@@ -65,18 +64,18 @@ Found search(const Options& o, const Question& q) {
   models::nccl::Config config;
   config.version = q.library.version;
   config.env = q.library.env;
-  config.nodes = q.nodes;
   const auto& path = o.machine.topology;
   if (looks_like_xml(path)) {
     if (!o.machine.gpus.empty() || !o.machine.ranks.empty() || !o.machine.set.empty())
       throw UsageError{"error: --gpus, --ranks and --set do not apply to NCCL's XML, which is taken as it is"};
-    auto system = models::nccl::read_topology_xml(read_file(path), path);
+    if (!o.machine.nodes.empty()) config.nodes = whole_number("--nodes", o.machine.nodes, 1, 100'000);
+    // Files of clouds leave out what NCCL asks the driver for.
+    const auto completed = topologies::complete_nccl_xml(read_file(path), path);
+    auto system = models::nccl::read_topology_xml(completed.text, path);
     return {std::filesystem::path{path}.filename().string(), Communicator{std::move(system), std::move(config)}};
   }
   const auto machine = load_machine(o.machine);
-  config.multicast = machine.fabric.nvls(machine.fabric.gpus());
-  auto system = topologies::nccl_system(machine.fabric, config.version);
-  return {machine.fabric.name(), Communicator{std::move(system), std::move(config)}};
+  return {machine.cluster.name(), workloads::communicator_of(machine.cluster, config.version, config.env)};
 }
 
 int perform(const Options& o, Io& io) {

@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests/data/collectives"
 MIB = 1 << 20
 DENSE = 1000  # a series with so many sizes would outvote all the others together
+NETWORK = ("two nodes", "more nodes", "2,000 GPUs and more")
 CLASSES = (("below 1 MiB", 0, MIB), ("1 to 64 MiB", MIB, 64 * MIB), ("from 64 MiB", 64 * MIB, 1 << 62))
 
 
@@ -61,7 +62,7 @@ def table(series, family_of):
 def write_accuracy(linkcast, fitted):
     shipped, known = validate(linkcast), validate(linkcast, "--floor", "known")
     healthy = lambda v: [s for s in v["series"] if s["counted"] and s["rows"]]
-    family = lambda s: f"{s['system']} {s['collective']}"
+    family = lambda s: f"{s['system']}{'*N' if s['extent'] in NETWORK else ''} {s['collective']}"
     template = (ROOT / "docs/accuracy.in.md").read_text()
     parts = {
         "held_out": table([s for s in healthy(shipped) if s["id"] not in fitted], family),

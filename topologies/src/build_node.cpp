@@ -102,6 +102,7 @@ void read_cpus(NodeBuild& b, MapReader& node) {
     extra.transit = part->latency;
     extra.p2p_overhead = part->p2p_overhead;
     extra.p2p_socket_overhead = part->p2p_socket_overhead;
+    extra.nic_overhead = part->nic_overhead;
     auto& attributes = b.data.devices.back().attributes;
     attributes = {{"arch", part->arch},
                   {"vendor", part->vendor},

@@ -21,6 +21,7 @@ struct DeviceExtra {
   // CPU: bytes of a PCIe link's capacity for each byte that peers exchange through its root complex, and that they
   // exchange across sockets
   double p2p_overhead = 1, p2p_socket_overhead = 1;
+  double nic_overhead = 1;  // the same between a NIC and a GPU, whose memory it reads and writes
 };
 struct LinkExtra {
   int generation = 0;  // PCIe or NVLink

@@ -212,6 +212,7 @@ class Importer {
       extra.transit = part->latency;
       extra.p2p_overhead = part->p2p_overhead;
       extra.p2p_socket_overhead = part->p2p_socket_overhead;
+      extra.nic_overhead = part->nic_overhead;
       data_->devices.back().attributes = {{"arch", n.arch},
                                           {"vendor", n.vendor},
                                           {"family", std::to_string(n.family)},

@@ -113,6 +113,7 @@ CpuPart read_cpu(MapReader& r, const std::string& name) {
   p.latency = r.time("latency", true).value_or(sim::Time{});
   p.p2p_overhead = r.ratio("p2p_overhead", 1.0, 100.0).value_or(1.0);
   p.p2p_socket_overhead = r.ratio("p2p_socket_overhead", 1.0, 100.0).value_or(p.p2p_overhead);
+  p.nic_overhead = r.ratio("nic_overhead", 1.0, 100.0).value_or(p.p2p_overhead);
   return p;
 }
 

@@ -47,6 +47,7 @@ struct CpuPart {
   sim::Time memory_latency;
   sim::Time latency;  // through its root complex
   double p2p_overhead = 1, p2p_socket_overhead = 1;
+  double nic_overhead = 0;  // as p2p_overhead, between a NIC and a GPU; 0: the same
 };
 
 struct HostPart {

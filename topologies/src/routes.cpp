@@ -130,7 +130,7 @@ std::vector<Arc> least_latency(const Fabric::Data& data, Index from, Index to) {
 
 /// Peers that meet in a root complex move small packets, across sockets at a lower rate still: how many bytes of a PCIe
 /// link's capacity each byte takes. 1 under a common switch.
-double peer_overhead(const Fabric::Data& data, const std::vector<Arc>& way) {
+double peer_overhead(const Fabric::Data& data, const std::vector<Arc>& way, bool nic = false) {
   double worst = 1.0;
   std::string socket;
   for (const auto& arc : way) {
@@ -140,7 +140,7 @@ double peer_overhead(const Fabric::Data& data, const std::vector<Arc>& way) {
     const auto own = device.attributes.find("socket");
     const auto name = own == device.attributes.end() ? std::string{} : own->second;
     const bool crossed = !socket.empty() && name != socket;
-    worst = std::max({worst, extra.p2p_overhead, crossed ? extra.p2p_socket_overhead : 1.0});
+    worst = std::max({worst, nic ? extra.nic_overhead : extra.p2p_overhead, crossed ? extra.p2p_socket_overhead : 1.0});
     socket = name;
   }
   return worst;
@@ -214,7 +214,7 @@ std::optional<Route> find_nic_route(const Fabric::Data& data, DeviceId from, Dev
   if (!staged) {
     const auto way = least_latency(data, index(from), index(to));
     if (way.empty()) return std::nullopt;
-    append(route, data, way, peer_overhead(data, way));
+    append(route, data, way, peer_overhead(data, way, true));
     return route;
   }
   const bool out = data.device(from).kind == DeviceKind::gpu;

@@ -9,7 +9,7 @@
 
 namespace linkcast::topologies {
 
-Fabric Fabric::with_nics(int count, sim::Rate rate) const {
+Fabric Fabric::with_nics(int count, sim::Rate rate, bool as_ports) const {
   auto copy = std::make_shared<Data>(*data_);
   copy->cache = std::make_shared<Data::RouteCache>();
   std::vector<DeviceId> nics;
@@ -20,6 +20,11 @@ Fabric Fabric::with_nics(int count, sim::Rate rate) const {
   if (count < 1 || (count > own && count % own != 0))
     throw sim::InputError(fmt::format("{} NICs do not spread over the {} places of '{}'", count, own, name()),
                           fmt::format("at most {}, or a multiple of it", own));
+  const int ports = as_ports && count > own ? count / own : 1;
+  if (ports > 1) {
+    count = own;
+    rate = rate * ports;
+  }
   std::vector<bool> kept(static_cast<std::size_t>(own), false);
   for (int i = 0; i < std::min(count, own); ++i)
     kept[static_cast<std::size_t>(i * own / std::min(count, own))] = true;
@@ -44,6 +49,7 @@ Fabric Fabric::with_nics(int count, sim::Rate rate) const {
     if (d.kind != DeviceKind::nic) continue;
     d.attributes["gbps"] = fmt::format("{}", static_cast<double>(rate.bytes_per_second()) * 8e-9);
     d.attributes.erase("ports");
+    if (ports > 1) d.attributes["ports"] = std::to_string(ports);
   }
   copy->text.clear();
   return Fabric{std::move(copy)};

@@ -23,23 +23,6 @@ constexpr sim::Bytes largest_call{std::int64_t{1} << 44};
 
 bool by_send_recv(Op op) { return op == Op::alltoall || op == Op::sendrecv || op == Op::gather || op == Op::scatter; }
 
-models::nccl::Communicator communicator_of(const topologies::Cluster& cluster, const CommunicatorOptions& o) {
-  models::nccl::Config config;
-  config.version = o.nccl;
-  config.env = o.env;
-  config.nodes = cluster.nodes();
-  std::vector<models::nccl::System> systems;
-  for (int k = 0; k < cluster.kinds(); ++k) {
-    const auto& machine = cluster.kind(k);
-    config.multicast = config.multicast && machine.nvls(machine.gpus());
-    systems.push_back(topologies::nccl_system(machine, o.nccl));
-  }
-  if (systems.size() == 1) return {std::move(systems.front()), std::move(config)};
-  std::vector<std::uint16_t> kind_of;
-  for (int node = 0; node < cluster.nodes(); ++node) kind_of.push_back(static_cast<std::uint16_t>(cluster.kind_of(node)));
-  return {std::move(systems), std::move(kind_of), std::move(config)};
-}
-
 /// The flows of a schedule side by side, as one program: an agent with a single unit each. What the fixed part of one
 /// is longer than the shortest is spent before its own bytes flow.
 std::shared_ptr<const sim::ChunkProgram> side_by_side(const std::vector<sim::PipelinedFlow>& flows) {
@@ -68,6 +51,24 @@ std::shared_ptr<const sim::ChunkProgram> side_by_side(const std::vector<sim::Pip
 
 }  // namespace
 
+models::nccl::Communicator communicator_of(const topologies::Cluster& cluster, const models::nccl::Version& version,
+                                           const models::nccl::Environment& env) {
+  models::nccl::Config config;
+  config.version = version;
+  config.env = env;
+  config.nodes = cluster.nodes();
+  std::vector<models::nccl::System> systems;
+  for (int k = 0; k < cluster.kinds(); ++k) {
+    const auto& machine = cluster.kind(k);
+    config.multicast = config.multicast && machine.nvls(machine.gpus());
+    systems.push_back(topologies::nccl_system(machine, version));
+  }
+  if (systems.size() == 1) return {std::move(systems.front()), std::move(config)};
+  std::vector<std::uint16_t> kind_of;
+  for (int node = 0; node < cluster.nodes(); ++node) kind_of.push_back(static_cast<std::uint16_t>(cluster.kind_of(node)));
+  return {std::move(systems), std::move(kind_of), std::move(config)};
+}
+
 struct CollectiveModel::Impl {
   topologies::Cluster cluster;
   CommunicatorOptions options;
@@ -79,7 +80,7 @@ struct CollectiveModel::Impl {
   Impl(topologies::Cluster c, CommunicatorOptions o)
       : cluster{std::move(c)},
         options{std::move(o)},
-        comm{communicator_of(cluster, options)},
+        comm{communicator_of(cluster, options.nccl, options.env)},
         edges{cluster, options.nccl, options.env},
         resources{cluster.resources()} {}
 
@@ -110,7 +111,14 @@ struct CollectiveModel::Impl {
         s = build_tree(c, call, plan, f);
         break;
       case Algorithm::nvls:
-        s = build_nvls(c, call, plan, f);
+        s = comm.nodes() > 1 ? build_in_network(c, call, plan) : build_nvls(c, call, plan, f);
+        break;
+      case Algorithm::collnet_direct:
+      case Algorithm::collnet_chain:
+        s = build_in_network(c, call, plan);
+        break;
+      case Algorithm::pat:
+        s = build_pat(c, call, plan, f);
         break;
       case Algorithm::nvls_tree:
         s = build_nvls_tree(c, call, plan, f);

@@ -143,8 +143,13 @@ std::vector<sim::Usage> Edges::relay(const NetUse& use, double weight) const {
 }
 
 EdgeTime Edges::time(const NetUse& use, const Costs& costs) const {
-  const auto& network = cluster_.network();
-  const auto& model = network.model();
+  auto t = nic_time(use, costs);
+  if (const auto way = cluster_.network().way(sending_nic(use), receiving_nic(use))) t.hop += way->latency;
+  return t;
+}
+
+EdgeTime Edges::nic_time(const NetUse& use, const Costs& costs) const {
+  const auto& model = cluster_.network().model();
   EdgeTime t{true, model.latency, model.message};
   if (!costs.cut_through) {
     t.hop += model.simple;
@@ -153,7 +158,6 @@ EdgeTime Edges::time(const NetUse& use, const Costs& costs) const {
     if (machine.gpu_model(gpu).compute_capability < 90) t.hop += model.flush;
   }
   t.hop += sender_route(use).latency + receiver_route(use).latency;
-  if (const auto way = network.way(sending_nic(use), receiving_nic(use))) t.hop += way->latency;
   return t;
 }
 

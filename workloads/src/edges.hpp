@@ -61,6 +61,8 @@ class Edges {
 
   EdgeTime time(const Lane& lane, const Costs& costs) const;
   EdgeTime time(const NetUse& use, const Costs& costs) const;
+  /// The same without cables and switches.
+  EdgeTime nic_time(const NetUse& use, const Costs& costs) const;
  private:
   struct NicRoute {
     std::vector<sim::Usage> usages;  // in the machine's own numbers

@@ -199,7 +199,7 @@ Schedule build_nvls_tree(const Context& c, const models::nccl::Call& call, const
                                   [&] { return shape_of(c, plan.channels, costs); });
   const auto heads = static_cast<std::int64_t>(c.comm.nvls_heads_in_node(0).size());
   // What the links inside let a channel do, and with the work for each chunk.
-  const sim::Rate network = std::min(shape->network, scaled(c.cluster.network().model().flow_rate, static_cast<double>(heads)));
+  const sim::Rate network = std::min(shape->network_alone, scaled(c.cluster.network().model().flow_rate, static_cast<double>(heads)));
   const Time moving = transfer_time(call.bytes, scaled(shape->inside, plan.channels));
   s.jitter.add(sim::Cause::wait, bounded_jitter(c.gpu.nvls_jitter, moving, c.gpu.nvls_jitter_bound));
   if (f == Fidelity::chunk) {
@@ -226,7 +226,8 @@ Schedule build_nvls_tree(const Context& c, const models::nccl::Call& call, const
       // Up the tree and down again: at each edge a NIC passes on a chunk that stands whole in its buffer, and the next
       // machine works on it.
       flow.fixed.add(sim::Cause::latency, way.there_and_back);
-      flow.fixed.add(sim::Cause::fill, 2 * std::int64_t{way.net_stages} * (transfer_time(loop, network) + work));
+      flow.fixed.add(sim::Cause::fill, 2 * std::int64_t{way.net_stages} * (transfer_time(loop, network) + work) -
+                                           std::max(transfer_time(loop, network), work));
     }
     flow.fixed.add(sim::Cause::latency, c.gpu.nvls_latency);
     s.flows.push_back(std::move(flow));

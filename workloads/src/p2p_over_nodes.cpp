@@ -211,10 +211,16 @@ Schedule build_p2p_over_nodes(const Context& c, const models::nccl::Call& call, 
     // The proxy of the busiest NIC posts every chunk of every message in turn.
     const auto posts = loads.busiest_nic() * static_cast<double>(plan.channels_per_peer) *
                        static_cast<double>(pieces_of(part, plan.chunk).count);
-    const Time posting = Time::from_us(posts * loads.hop.message.us());
+    const auto& network = c.cluster.network().model();
+    const Time each = network.p2p_message > Time{} ? network.p2p_message : network.message;
+    const Time posting = Time::from_us(posts * each.us());
     if (posting > Time{}) {
       const auto rate = sim::Rate::from_GBps(static_cast<double>(message.count()) / posting.us() * 1e-3);
-      if (rate < flow.cap) flow.cap = rate, flow.cap_cause = sim::Cause::nic;
+      if (network.p2p_message > Time{})
+        // The NIC is busy with a message before its bytes move.
+        flow.fixed.add(sim::Cause::nic, posting);
+      else if (rate < flow.cap)
+        flow.cap = rate, flow.cap_cause = sim::Cause::nic;
     }
     flow.fixed.add(sim::Cause::fill, transfer_time(chunk, p.send) + transfer_time(chunk, p.local));
   } else {

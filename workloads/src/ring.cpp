@@ -136,7 +136,9 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
 
 using Hops = std::map<EdgeTime, std::int64_t>;  // how many hops of each kind
 
-/// What a channel gets of the links while it sends: inside machines, and of the NICs.
+/// What a channel gets of the links while it sends: inside machines, and of the NICs. Channels share a NIC, but not in
+/// step: while one waits for its neighbour, another sends. So a NIC alone decides how long one message takes, and only
+/// its whole load how long all take.
 struct Shares {
   sim::Rate inside, network;
 };
@@ -267,7 +269,7 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
   // While they send, channels have the links inside for themselves where the network is what holds them back, and the
   // other way round.
   const sim::Rate flow_rate = c.cluster.network().model().flow_rate;
-  const Shares shares{std::min(costs.protocol.send, shape->inside), std::min(flow_rate, shape->network)};
+  const Shares shares{std::min(costs.protocol.send, shape->inside), std::min(flow_rate, shape->network_alone)};
   struct Part {
     Bytes largest, sum;  // of one channel, of all that are this flow
   };
@@ -305,8 +307,14 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
     flow.bytes = edge_bytes(sum);
     flow.usages = std::move(usages[i]);
     flow.cap = caps[i];
-    const Time all = channel_time(loops, sends, costs, shape->flows[i].hops,
-                                  c.comm.nodes() > 1 ? shares : Shares{share, share});
+    const bool several = c.comm.nodes() > 1;
+    Time all = channel_time(loops, sends, costs, shape->flows[i].hops, several ? shares : Shares{share, share});
+    if (several) {
+      // At least what the busiest link takes, after the first chunk has come round to it and before the last is taken.
+      Time round;
+      for (const auto& [hop, count] : shape->flows[i].hops) round = std::max(round, hop.hop + hop.message);
+      all = std::max(all, moving + local + round + costs.protocol.overhead);
+    }
     flow.fixed.add(sim::Cause::sm, local);
     flow.fixed.add(sim::Cause::latency, std::max(Time{}, all - moving - local));
     s.flows.push_back(std::move(flow));

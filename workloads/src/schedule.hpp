@@ -42,6 +42,8 @@ Schedule build_nvls(const Context& c, const models::nccl::Call& call, const mode
 Schedule build_nvls_tree(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
 Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f);
 Schedule build_p2p_over_nodes(const Context& c, const models::nccl::Call& call, Fidelity f);
+Schedule build_pat(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
+Schedule build_in_network(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan);
 Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
 Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fidelity f);
 

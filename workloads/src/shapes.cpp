@@ -1,5 +1,6 @@
 #include "shapes.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "linkcast/sim/diagnostic.hpp"
@@ -40,6 +41,8 @@ void ShapeBuilder::finish(FlowShape& shape, bool classify) {
   }
   shape.inside = rate_of(resources_, all_inside);
   shape.network = rate_of(resources_, all_network);
+  for (const auto& flow : network_)
+    shape.network_alone = std::min(shape.network_alone, rate_of(resources_, flow.weights()));
   for (std::size_t f = 0; f < flows; ++f) inside_[f].add(network_[f], 1.0);
   if (!classify) {
     for (std::size_t f = 0; f < flows; ++f) shape.flows[f].usages = inside_[f].take();

@@ -36,6 +36,7 @@ struct FlowShape {
   std::shared_ptr<const LinkClasses> classes;  // null: usages are in the cluster's own numbers
   // What a channel gets of the links inside machines, and of the NICs and cables, when all channels send.
   sim::Rate inside = sim::Rate::unlimited(), network = sim::Rate::unlimited();
+  sim::Rate network_alone = sim::Rate::unlimited();  // what one channel gets of the NICs when the others pause
 };
 
 /// Collects the usages of flows and turns them into classes.

@@ -30,6 +30,7 @@ struct Series {
   double nic_gbps = 0;           // of one, Gb/s; 0: not stated
   std::optional<models::nccl::Version> nccl;
   std::map<std::string, std::string> env;
+  std::string algo, net;  // what the source says in its own words: "not forced", "NCCL ring test"; "Socket"
   std::optional<models::LaunchMode> launch;  // nothing: the source does not say
   bool cuda_graph = false;
   std::string machine_notes, notes, cause;

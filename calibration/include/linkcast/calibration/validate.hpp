@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "linkcast/calibration/series.hpp"
@@ -46,7 +47,7 @@ struct ValidatedSeries {
 struct Validation {
   std::vector<ValidatedSeries> series;
   ErrorSummary all, below_1M, from_1M_to_64M, from_64M;  // healthy series with a system
-  std::map<std::string, ErrorSummary> families;          // "dgx-h100 all_reduce"
+  std::map<std::string, ErrorSummary> families;          // "dgx-h100 all_reduce", "dgx-h100*N all_reduce"
   std::map<std::string, SizeClasses> family_classes;     // the same families by size
   std::map<std::string, ErrorSummary> extents;           // "one machine", "two nodes", …
   std::map<std::string, SizeClasses> extent_classes;
@@ -56,6 +57,13 @@ struct Validation {
   double median_of_series = 0, median_of_series_below_1M = 0, median_of_series_1M_to_64M = 0,
          median_of_series_from_64M = 0;
 };
+
+/// How far a run reaches: "one machine", "one NVLink domain (NVL72)", "two nodes", "more nodes", "2,000 GPUs and more".
+std::string extent_of(const Series& series);
+
+/// What measurements of a machine are filed under: one machine and several of them over a network are held back by
+/// different things. "dgx-h100", "dgx-h100*N".
+std::string family_of(std::string_view system, bool several_machines);
 
 /// What a run says about its machine that the catalog leaves open (whether PCIe peer-to-peer works), as parameters
 /// of the topology, with a sentence for each thing that is taken for granted. Depends on the series' own words only,

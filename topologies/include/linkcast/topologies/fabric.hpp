@@ -92,8 +92,9 @@ class Fabric {
   Fabric slice(std::span<const int> ranks) const;
 
   /// The same machine with that many NICs of that rate, spread evenly over the places of its own: fewer leave some places
-  /// empty, a multiple puts several in each. Throws sim::InputError for other numbers, or where it has no NIC.
-  Fabric with_nics(int count, sim::Rate rate) const;
+  /// empty, a multiple puts several in each (`as_ports`: as the ports of one). Throws sim::InputError for other numbers,
+  /// or where it has no NIC.
+  Fabric with_nics(int count, sim::Rate rate, bool as_ports = false) const;
 
   /// Resources of a replay: two per link (forward at 2*LinkId, backward at 2*LinkId+1).
   sim::ResourceTable resources() const;

@@ -42,6 +42,10 @@ struct CollectiveRow {
   std::vector<double> carried;  // bytes per resource of the cluster; at `flow` over several machines: empty
 };
 
+/// NCCL's choices for a communicator over all the ranks of a cluster.
+models::nccl::Communicator communicator_of(const topologies::Cluster& cluster, const models::nccl::Version& version,
+                                           const models::nccl::Environment& env);
+
 /// A communicator over all the ranks of a cluster (Cluster::job, Fabric::slice for fewer). Reusable for many sizes; not shared
 /// between threads.
 class CollectiveModel {
