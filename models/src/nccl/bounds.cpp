@@ -189,11 +189,10 @@ bool Search::outlasts_budget(int channels) const {
   return steps > 4 * 16384;
 }
 
-/// No graph of this attempt can replace the best one, and NCCL would spend all its steps to find that out.
-bool Search::hopeless() {
+/// No graph of this attempt can replace the best one.
+bool Search::cannot_win() {
   if (trial_.pattern == Pattern::nvls || trial_.pattern == Pattern::collnet_direct) return false;
   const int most = channel_bound();
-  if (!outlasts_budget(most)) return false;
   if (most < std::max(1, trial_.min_channels)) return true;
   if (best_.channels == 0) return false;
   if (!since(20) && trial_.cross_nic != best_.cross_nic) return false;
@@ -203,5 +202,8 @@ bool Search::hopeless() {
   // As wide as what there is: only fewer hops would help, and only against a graph of the same shape.
   return trial_.pattern != best_.pattern || trial_.cross_nic != best_.cross_nic || most * least_hops() >= best_.hops;
 }
+
+/// Nor would NCCL notice before all its steps are spent.
+bool Search::hopeless() { return cannot_win() && outlasts_budget(channel_bound()); }
 
 }  // namespace linkcast::models::nccl

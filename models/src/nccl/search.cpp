@@ -179,17 +179,25 @@ Found Search::find(Pattern pattern, int min_channels, int max_channels, bool col
   while ((ladder_[speed_] > max_bw_ || ladder_[speed_] * wanted > total) && speed_ < last) {
     ++speed_;
   }
-  trial_ = best_;
-  trial_.bw_intra = trial_.bw_inter = ladder_[speed_];
-  global_budget_ = global_steps;
-  fruitless_.clear();
-
-  first_pass_ = true;
-  bool enough = false;
+  const Found start = best_;
+  const int fastest = speed_;
+  exact_ = false;
   do {
-    attempt();
-    enough = budget_ == -1 || static_cast<float>(best_.channels) * best_.bw_inter >= total_bw_;
-  } while (!enough && relax(nearest_intra, nearest_inter, farthest_intra, farthest_inter));
+    best_ = trial_ = start;
+    speed_ = fastest;
+    trial_.bw_intra = trial_.bw_inter = ladder_[speed_];
+    global_budget_ = global_steps;
+    uncertain_ = 0;
+    ambiguous_ = false;
+    fruitless_.clear();
+    first_pass_ = true;
+    bool enough = false;
+    do {
+      attempt();
+      enough = budget_ == -1 || static_cast<float>(best_.channels) * best_.bw_inter >= total_bw_;
+    } while (!enough && relax(nearest_intra, nearest_inter, farthest_intra, farthest_inter));
+    exact_ = ambiguous_;
+  } while (ambiguous_);  // whether the steps had run out cannot be told: once more, counting all of them
   first_pass_ = false;
   if (since(19)) duplicate_channels();
   raise_bandwidth();
@@ -208,20 +216,27 @@ void Search::attempt() {
   const auto key = attempt_key();
   if (repeatable) {
     if (const auto known = fruitless_.find(key); known != fruitless_.end()) {
-      budget_ = known->second;
+      budget_ = known->second.first;
+      uncertain_ += known->second.second;
       return;
     }
   }
   improved_ = false;
-  // An attempt without a chance would try until its steps are used up.
-  if (!trial_.same_channels && options_.prune && hopeless())
+  // An attempt without a chance is not walked. It uses up all its steps where there is much to try; elsewhere somewhere
+  // between none and all, which matters only once the steps of all attempts together run out.
+  int unknown = 0;
+  if (trial_.same_channels || !options_.prune || !cannot_win())
+    next_channel();
+  else if (outlasts_budget(channel_bound()))
     budget_ = 0;
+  else if (first_pass_ && !exact_)
+    uncertain_ += unknown = budget_;
   else
     next_channel();
   if (improved_)
     fruitless_.clear();
   else if (repeatable)
-    fruitless_.emplace(key, budget_);
+    fruitless_.emplace(key, std::pair{budget_, unknown});
 }
 
 Search::Attempt Search::attempt_key() const {
@@ -259,7 +274,11 @@ bool Search::relax(PathType nearest_intra, PathType nearest_inter, PathType fart
   }
   trial_.same_channels = try_same_;
   global_budget_ += budget_;
-  if (global_budget_ < 0 && best_.channels > 0) return false;
+  if (best_.channels > 0) {
+    if (global_budget_ < 0) return false;
+    ambiguous_ = global_budget_ < uncertain_;
+    if (ambiguous_) return false;
+  }
 
   if (since(18) && topo_.cc_min() >= 90 && trial_.pattern == Pattern::balanced_tree) {
     trial_.pattern = Pattern::tree;

@@ -72,6 +72,7 @@ class Search {
   bool neighbours_only() const { return topo_.has_switch() && since(21); }
 
   // bounds.cpp: what an attempt could find at best.
+  bool cannot_win();
   bool hopeless();
   bool outlasts_budget(int channels) const;
   struct Forced;
@@ -116,7 +117,10 @@ class Search {
   std::int64_t global_budget_ = 0;
   int budget_ = 0;
   bool first_pass_ = true, improved_ = false;
-  std::map<Attempt, int> fruitless_;              // attempts that found nothing better: the steps that they left over
+  std::int64_t uncertain_ = 0;  // steps of attempts that were not walked, because they could not win
+  bool exact_ = false, ambiguous_ = false;
+  std::map<Attempt, std::pair<int, int>>
+      fruitless_;                                 // attempts that found nothing better: the steps that they left over
   unsigned intra_levels_ = 0, inter_levels_ = 0;  // bit t: some path has type t
 
   std::vector<float> left_;          // GB/s left on every link
