@@ -228,3 +228,23 @@ TEST_CASE("Variables of the network are known, with effect where they have one",
   CHECK_THROWS_WITH(env.set("NCCL_IB_QPS_PER_CONNECTION", "two"), holds("not a whole number"));
   CHECK_THROWS_WITH(env.set("NCCL_NET_MERGE_LEVEL", "PRT"), holds("not a path level"));
 }
+
+TEST_CASE("Every kind of network on every platform sets variables that NCCL has", "[nccl][net]") {
+  for (const auto& kind : network_kinds()) {
+    for (const char* platform :
+         {"", "aws-p4d", "p3dn.24xlarge", "aws-p5", "aws-p5en", "aws-p6-b200", "p6e-gb200.36xlarge", "aws-g5",
+          "gcp-a3-high", "gcp-a3-mega", "gcp-a3-ultra", "gcp-a4", "gh200-x4"}) {
+      for (const char* version : {"2.18", "2.30.7"}) {
+        Environment env;
+        INFO(kind << " on " << platform);
+        CHECK_NOTHROW(apply_network_defaults(env, kind, platform, Version::parse(version)));
+        CHECK_FALSE(network_defaults(kind, platform).source.empty());
+      }
+    }
+  }
+  Environment ultra;
+  apply_network_defaults(ultra, "roce", "gcp-a3-ultra");
+  CHECK(net_settings(ultra, {}, "roce").qps_per_connection == 4);
+  CHECK(net_settings(ultra, {}, "roce").adaptive_routing);
+  CHECK(on_network("dgxh100", 2, "tcpxo", "gcp-a3-mega").channels().nvls == 0);
+}
