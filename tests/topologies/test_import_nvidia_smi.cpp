@@ -231,8 +231,10 @@ TEST_CASE("topo -m: what a matrix implies", "[topologies][import]") {
         "NIC0\tPHB\tSYS\t X \tPIX\tSYS\tSYS\n"
         "NIC1\tPHB\tSYS\tPIX\t X \tSYS\tSYS\n"
         "NIC2\tSYS\tPHB\tSYS\tSYS\t X \tPIX\n"
-        "NIC3\tSYS\tPHB\tSYS\tSYS\tPIX\t X \n",
+        "NIC3\tSYS\tPHB\tSYS\tSYS\tPIX\t X \n\nNIC Legend:\n\n"
+        "  NIC0: rocep4s0f0\n  NIC1: rocep4s0f1\n  NIC2: rocep137s0f0\n  NIC3: rocep137s0f1\n",
         o);
+    CHECK(imported.yaml.find("nics: {model: connectx-6, count: 4, fabric: roce}") != std::string::npos);
     CHECK(node_of(imported.yaml)
               .find("    trees:\n"
                     "      - {cpu: 0, gpus: 0}\n"
@@ -271,7 +273,7 @@ TEST_CASE("topo -m: what cannot be is refused where it stands", "[topologies][im
   SECTION("more NVLinks than the GPU has") {
     const auto p = problems(replaced(good, "NV4", "NV18"), o);
     CHECK(p[0].at.line == 2);
-    CHECK(p[0].problem == "gpu[0] has 18 NVLinks, a a100-sxm has 12");
+    CHECK(p[0].problem == "gpu[0] has 18 NVLinks, the part a100-sxm has 12");
   }
   SECTION("a word that is no path") {
     const auto p = problems(replaced(good, "GPU2\tNV4\tNV4", "GPU2\tNV4\tNVX"), o);
@@ -332,6 +334,7 @@ TEST_CASE("texts that are none", "[topologies][import]") {
   auto broken = packed;
   for (std::size_t i = 40; i < 80; ++i) broken[i] = '\x55';
   CHECK(problem(broken).find("gzip: ") == 0);
+  CHECK(problem("<topology>" + std::string(std::size_t{17} << 20, ' ') + "</topology>").find("is 17 MiB large") == 0);
   CHECK(problem(std::string(topologies::max_import_bytes + 1, 'x')) == "is larger than 64 MiB");
   CHECK_THROWS_AS(topologies::import_topology({}), sim::InputError);
   // Two machines are no cluster of one kind.

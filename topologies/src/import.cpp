@@ -47,6 +47,7 @@ class Import {
     for (const auto& f : files) {
       const auto source = unpacked(f);
       const auto format = options.format ? *options.format : detected(source);
+      check_size(*source, format);
       files_.push_back({source, format});
       const auto name = std::string{name_of(format)};
       if (format_.find(name) == std::string::npos) format_ += (format_.empty() ? "" : " + ") + name;
@@ -87,7 +88,11 @@ class Import {
   }
 
   static ImportedMachine machine(ImportFormat format, const ImportInput& in, const std::optional<std::string>& gpu) {
-    if (format == ImportFormat::nccl_xml) return import_nccl_xml(in);
+    if (format == ImportFormat::nccl_xml) {
+      if (in.options.gpu || in.options.nic)
+        in.notes.lack("--gpu and --nic change nothing: an NCCL topology says what its GPUs and NICs are");
+      return import_nccl_xml(in);
+    }
     if (format == ImportFormat::hwloc_xml) return import_hwloc(in);
     return import_nvidia_smi(in, gpu);
   }
@@ -120,6 +125,14 @@ class Import {
     }
   }
 
+  /// What a parser makes of XML is several times as large as the text.
+  static void check_size(const SourceText& file, ImportFormat format) {
+    const bool xml = format == ImportFormat::nccl_xml || format == ImportFormat::hwloc_xml;
+    if (!xml || file.text.size() <= max_file_bytes) return;
+    refuse(file.name, fmt::format("is {} MiB large; a machine in XML has at most {} MiB", file.text.size() >> 20,
+                                  max_file_bytes >> 20));
+  }
+
   ImportedMachine from_catalog() {
     if (!options_.machine) {
       refuse(files_.front().file->name, "says nothing about the inside of a machine",
@@ -144,6 +157,8 @@ class Import {
     if (!networks_.empty()) {
       nic_facts();
       const auto joined = join_networks(std::move(networks_), *machine_, machine_file_, notes_);
+      if (joined.trays > 0)
+        machine_->node += fmt::format("{}  trays: {}\n", machine_->node.empty() ? "node:\n" : "", joined.trays);
       network = network_yaml(joined, *machine_, options_, notes_);
     }
     Imported out;

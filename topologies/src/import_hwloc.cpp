@@ -160,6 +160,7 @@ class HwlocImporter {
       return;
     }
     if (in_.options.nic || nic_.empty()) return choose_nic(in_, *profile_, m_);
+    if (in_.options.network) m_.fabric = *in_.options.network;
     m_.nic = nic_;
     m_.nic_rate.clear();
     in_.notes.know(fmt::format("NICs: {} by their PCI ids", m_.nic));
@@ -281,7 +282,7 @@ class HwlocImporter {
     const auto sum = std::accumulate(links.begin(), links.end(), 0);
     if (const int ports = nvlink_ports(m_.gpu); sum > ports) {
       in_.problems.add(in_.file, h_.bandwidths_line, 1,
-                       fmt::format("{} NVLinks of a GPU, a {} has {}", sum, m_.gpu, ports),
+                       fmt::format("{} NVLinks of a GPU, the part {} has {}", sum, m_.gpu, ports),
                        "are these other GPUs? --gpu names them");
       return true;
     }

@@ -67,10 +67,8 @@ class HwlocReader {
   explicit HwlocReader(const ImportInput& in) : in_{in} {}
 
   HwlocMachine run() {
-    if (in_.text().size() > max_file_bytes) {
-      in_.problems.add(in_.file, 0, 0,
-                       fmt::format("is {} MiB large; a machine in XML has at most {} MiB", in_.text().size() >> 20,
-                                   max_file_bytes >> 20));
+    if (trimmed(in_.text()).substr(0, 1) != "<") {
+      at(0, "is not XML", "lstopo --of xml writes what is read here");
       return {};
     }
     const auto result = document_.load_buffer(in_.text().data(), in_.text().size());

@@ -157,8 +157,9 @@ ImportedMachine machine_yaml(const MachineModel& m) {
   y += "}\n";
   y += fmt::format("  gpus: {{model: {}, count: {}}}\n", m.gpu, m.gpus);
   if (m.nics > 0) {
-    y += fmt::format("  nics: {{model: {}, count: {}{}}}\n", m.nic, m.nics,
-                     m.nic_rate.empty() ? "" : ", rate: " + m.nic_rate);
+    y +=
+        fmt::format("  nics: {{model: {}, count: {}{}{}}}\n", m.nic, m.nics,
+                    m.nic_rate.empty() ? "" : ", rate: " + m.nic_rate, m.fabric.empty() ? "" : ", fabric: " + m.fabric);
   }
   y += nvlink_text(m);
   if (!m.c2c.empty()) y += fmt::format("  c2c: {{link: {}, cpus: [{}]}}\n", m.c2c, fmt::join(m.c2c_cpus, ", "));

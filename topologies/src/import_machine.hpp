@@ -38,6 +38,7 @@ struct MachineModel {
   std::vector<int> numa;                      // of each CPU (NUMA domain): the system's number
   int per_socket = 1;
   std::string gpu, nic, nic_rate;  // nic_rate: empty where the part's own holds
+  std::string fabric;              // the NICs' kind of network; empty where the part's own holds
   int gpus = 0, nics = 0;
 
   std::string nvlink, nvswitch;   // parts; without nvswitch a mesh

@@ -351,6 +351,10 @@ class SmiImporter {
     }
     if (cut > 0) in_.notes.lack(fmt::format("{} pairs of devices that were cut off", cut));
     const auto roce = std::ranges::count_if(matrix_.nics, [](const auto& n) { return n.rfind("roce", 0) == 0; });
+    if (roce > 0 && roce == model_.nics && model_.fabric.empty()) {
+      model_.fabric = "roce";
+      in_.notes.know("NICs are Ethernet by their names: RoCE");
+    }
     if (roce > 0 && roce < model_.nics)
       in_.notes.lack(
           fmt::format("{} of {} NICs are Ethernet by their names; one rate is taken for all", roce, model_.nics));

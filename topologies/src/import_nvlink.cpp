@@ -76,8 +76,8 @@ void wire_nvlinks(const ImportInput& in, const Profile& profile, const PairLinks
     const auto widest = static_cast<int>(std::ranges::max_element(row) - row.begin());
     report(i, widest,
            needs_switches || pair_of_switched
-               ? fmt::format("gpu[{}] has {} NVLinks, a {} has {}", i, used, m.gpu, ports)
-               : fmt::format("gpu[{}] has {} NVLinks in all, a {} has {}", i, used, m.gpu, ports),
+               ? fmt::format("gpu[{}] has {} NVLinks, the part {} has {}", i, used, m.gpu, ports)
+               : fmt::format("gpu[{}] has {} NVLinks in all, the part {} has {}", i, used, m.gpu, ports),
            "are these other GPUs? --gpu names them");
     return;
   }

@@ -268,6 +268,7 @@ std::optional<std::string> gpu_part_of(std::string_view product) {
 
 void choose_nic(const ImportInput& in, const Profile& profile, MachineModel& m) {
   if (m.nics == 0) return;
+  if (in.options.network) m.fabric = *in.options.network;
   if (in.options.nic) {
     m.nic = *in.options.nic;
     m.nic_rate.clear();
