@@ -52,6 +52,16 @@ TEST_CASE("topograph: trays of one NVLink domain become one node", "[topologies]
   cable_tree(again, small, notes);
   CHECK_THROWS_WITH(join_domains(again, small, "model", notes),
                     Catch::Contains("'nvl-1-1' has 18 hosts, the machine 9"));
+  // Two trays of a rack that could have 18: the machine gets smaller, and nothing is said to be missing.
+  const auto part = read(import_topograph, file("topograph-medium.yaml"));
+  auto two = part.net;
+  ImportNotes said;
+  cable_tree(two, rack, said);
+  join_domains(two, rack, "model", said);
+  CHECK(two.trays == 2);
+  CHECK(two.hosts.size() == 4);
+  CHECK(said.assumed.back() == "the machine has 2 of its 18 hosts");
+
   auto unsaid = r.net;
   unsaid.domains.clear();
   CHECK_THROWS_WITH(join_domains(unsaid, rack, "model", notes), Catch::Contains("does not say which hosts share"));

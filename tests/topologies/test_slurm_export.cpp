@@ -63,6 +63,8 @@ TEST_CASE("an imported network loads with the counts of its file", "[topologies]
   CHECK(racks.ranks() == 288);
   CHECK(cables(racks) == 4 * 72 + 4 * 72 + 2 * 144);  // NICs, leaves up, spines up
 
+  CHECK(loaded("topograph-medium.yaml", "gb200-nvl72").cluster.ranks() == 4 * 2 * 4);  // domains, trays, GPUs
+
   const auto chassis = loaded("ibnetdiscover-hdr-chassis.txt", "gh200-x4").cluster;
   CHECK(tiers(chassis) == std::map<int, int>{{0, 5}, {1, 2}, {2, 1}});
   CHECK(cables(chassis) == 10 + 7);

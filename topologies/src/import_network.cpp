@@ -96,7 +96,9 @@ void number_nics(ImportedNetwork& network, const std::string& file, const Import
     refuse(file, fmt::format("its hosts have {} NICs, the machine has {}", used, machine.nics),
            "name another machine with --machine, or give the hosts' own nvidia-smi topo -m as a further file");
   }
-  if (!network.nic_names.empty()) {
+  if (network.nic_names.size() == 1) {
+    notes.assume(fmt::format("{} of the network is NIC 0 of the machine", network.nic_names[0]));
+  } else if (!network.nic_names.empty()) {
     notes.assume(fmt::format("{} of the network are NIC 0 to {} of the machine, in this order",
                              fmt::join(network.nic_names, ", "), network.nic_names.size() - 1));
   } else if (used > 0 && used < machine.nics) {

@@ -24,7 +24,6 @@ class Reader {
     name_all();
     children();
     const auto roots = order();
-    if (!in_.problems.empty()) return {};
     hosts();
     if (net_.hosts.empty() && in_.problems.empty()) {
       in_.problems.add(in_.file, 1, 1, "no host is below any switch", "expected Nodes=… in a line of a switch");
@@ -298,11 +297,18 @@ void join_domains(ImportedNetwork& network, const ImportedMachine& machine, cons
       refuse(fmt::format("NVLink domain '{}' has {} hosts, the machine {}", quoted(names[d]), size[d], machine.trays),
              "name a machine that spans as many");
     }
-    if (size[d] < machine.trays) short_of.push_back(fmt::format("{} has {}", quoted(names[d]), size[d]));
+  }
+  const int trays = *std::ranges::max_element(size);
+  for (Index d = 0; d < names.size(); ++d) {
+    if (size[d] < trays) short_of.push_back(fmt::format("{} has {}", quoted(names[d]), size[d]));
   }
   if (!short_of.empty()) {
-    notes.assume(fmt::format("NVLink domains have {} hosts, as the machine has: {}; the missing ones have no cables",
-                             machine.trays, some_of(short_of)));
+    notes.assume(fmt::format("every NVLink domain has {} hosts ({}): the missing ones have no cables", trays,
+                             some_of(short_of)));
+  }
+  if (trays < machine.trays) {
+    network.trays = trays;
+    notes.assume(fmt::format("the machine has {} of its {} hosts", trays, machine.trays));
   }
   for (auto& c : network.cables) {
     for (auto* e : {&c.from, &c.to}) {
@@ -318,7 +324,7 @@ void join_domains(ImportedNetwork& network, const ImportedMachine& machine, cons
     }
   }
   notes.know(fmt::format("{} make {} of up to {}", counted(network.hosts.size(), "host", "hosts"),
-                         counted(names.size(), "NVLink domain", "NVLink domains"), machine.trays));
+                         counted(names.size(), "NVLink domain", "NVLink domains"), trays));
   network.hosts = std::move(names);
   network.domains.clear();
   network.nic_names.clear();
