@@ -15,7 +15,7 @@ inline int one(const std::uint8_t* data, std::size_t size, linkcast::topologies:
   using namespace linkcast::topologies;
   const std::vector<InputFile> files{{"fuzz", std::string{reinterpret_cast<const char*>(data), size}}};
   ImportOptions options;
-  options.machine = "pcie-l40s";
+  options.machine = "gh200-x4";  // 4 NICs
   options.format = format;
   try {
     if (import_topology(files, options).yaml.empty()) std::abort();

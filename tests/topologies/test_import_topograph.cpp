@@ -89,6 +89,7 @@ TEST_CASE("topograph: the older forms", "[topologies][import]") {
 
 TEST_CASE("topograph: what is wrong is said with its place", "[topologies][import]") {
   const auto bad = [](const std::string& text) { return errors(import_topograph, text); };
+  CHECK(bad("# only this\n") == "1:1 nothing but comments\n");
   CHECK(bad("a: 1\n").find("unknown key 'a'") != std::string::npos);
   CHECK(bad("switches:\n  a:\n    switches: [b]\n") == "1:1 no host is below any switch\n");
   CHECK(bad("switches:\n  a:\n    switches: [b]\nblocks:\n- switch: b\n  nodes: [n1]\n- switch: c\n  nodes: [n1]\n") ==

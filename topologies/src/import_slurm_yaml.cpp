@@ -156,6 +156,9 @@ class YamlTopology {
 
 ImportedNetwork import_slurm_yaml(const ImportInput& in) {
   const auto root = parse_yaml(in.file, in.problems);
+  if (root.kind == Value::Kind::null && in.problems.empty()) {
+    in.problems.add(in.file, 1, 1, "nothing but comments", "expected a list of topologies");
+  }
   if (!in.problems.empty()) return {};
   YamlTopology reader{in};
   const auto* topology = reader.chosen(root);

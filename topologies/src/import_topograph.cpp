@@ -292,6 +292,9 @@ class Model {
 
 ImportedNetwork import_topograph(const ImportInput& in) {
   const auto root = parse_yaml(in.file, in.problems);
+  if (root.kind == Value::Kind::null && in.problems.empty()) {
+    in.problems.add(in.file, 1, 1, "nothing but comments", "expected switches and blocks");
+  }
   if (!in.problems.empty()) return {};
   return Model{in}.read(root);
 }
