@@ -1,5 +1,5 @@
-// The machines of the catalog that are more than one host, or a cloud's: what they are made of, counted by hand, and that
-// NCCL finds in them what it finds in the XML of such machines.
+// The machines of the catalog that are more than one host, or a cloud's: what they are made of, counted by hand, and
+// that NCCL finds in them what it finds in the XML of such machines.
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -132,20 +132,34 @@ TEST_CASE("machines of clouds and sites: GPUs, NICs, ports, rate and usual netwo
     const char* fabric;
   };
   const Row rows[] = {
-      {"azure-ndv2", 8, 1, 1, 100, ""},          {"azure-ndv4", 8, 8, 1, 200, ""},
-      {"azure-ndv5", 8, 8, 1, 400, ""},          {"azure-ndv5-h200", 8, 8, 1, 400, ""},
-      {"azure-ncv4", 4, 1, 1, 100, "tcp"},       {"aws-p4d", 8, 4, 1, 100, "efa"},  // 400 Gb/s
-      {"aws-p4de", 8, 4, 1, 100, "efa"},         {"aws-p5", 8, 8, 4, 400, "efa"},   // 32 x 100 = 3200 Gb/s
-      {"aws-p5en", 8, 8, 2, 400, "efa"},         {"aws-p6-b200", 8, 8, 1, 400, "efa"},
-      {"aws-g5", 8, 1, 1, 100, "efa"},           {"gcp-a3-high", 8, 4, 1, 200, "tcpx"},
-      {"gcp-a3-mega", 8, 8, 1, 200, "tcpxo"},    {"gcp-a3-ultra", 8, 8, 1, 400, "roce"},
-      {"gcp-a4", 8, 8, 1, 400, "roce"},          {"meta-grand-teton", 8, 8, 1, 400, "roce"},
-      {"hpn-host", 8, 8, 2, 400, "roce"},        {"oci-bm-gpu-h100", 8, 8, 2, 400, "roce"},
-      {"oci-bm-gpu-a100", 8, 8, 2, 200, "roce"}, {"polaris", 4, 2, 1, 200, "slingshot"},
-      {"gh200-x4", 4, 4, 1, 200, "slingshot"},   {"dgx-h100", 8, 8, 1, 400, ""},
-      {"dgx-a100", 8, 8, 1, 200, ""},            {"hgx-b300", 8, 8, 1, 800, ""},
-      {"gb200-nvl72", 72, 72, 1, 400, ""},       {"gb300-nvl72", 72, 72, 1, 800, ""},
-      {"dgx1-v100", 8, 4, 1, 100, ""},           {"dgx2-v100", 16, 8, 1, 100, ""},
+      {"azure-ndv2", 8, 1, 1, 100, ""},
+      {"azure-ndv4", 8, 8, 1, 200, ""},
+      {"azure-ndv5", 8, 8, 1, 400, ""},
+      {"azure-ndv5-h200", 8, 8, 1, 400, ""},
+      {"azure-ncv4", 4, 1, 1, 100, "tcp"},
+      {"aws-p4d", 8, 4, 1, 100, "efa"},  // 400 Gb/s
+      {"aws-p4de", 8, 4, 1, 100, "efa"},
+      {"aws-p5", 8, 8, 4, 400, "efa"},  // 32 x 100 = 3200 Gb/s
+      {"aws-p5en", 8, 8, 2, 400, "efa"},
+      {"aws-p6-b200", 8, 8, 1, 400, "efa"},
+      {"aws-g5", 8, 1, 1, 100, "efa"},
+      {"gcp-a3-high", 8, 4, 1, 200, "tcpx"},
+      {"gcp-a3-mega", 8, 8, 1, 200, "tcpxo"},
+      {"gcp-a3-ultra", 8, 8, 1, 400, "roce"},
+      {"gcp-a4", 8, 8, 1, 400, "roce"},
+      {"meta-grand-teton", 8, 8, 1, 400, "roce"},
+      {"hpn-host", 8, 8, 2, 400, "roce"},
+      {"oci-bm-gpu-h100", 8, 8, 2, 400, "roce"},
+      {"oci-bm-gpu-a100", 8, 8, 2, 200, "roce"},
+      {"polaris", 4, 2, 1, 200, "slingshot"},
+      {"gh200-x4", 4, 4, 1, 200, "slingshot"},
+      {"dgx-h100", 8, 8, 1, 400, ""},
+      {"dgx-a100", 8, 8, 1, 200, ""},
+      {"hgx-b300", 8, 8, 1, 800, ""},
+      {"gb200-nvl72", 72, 72, 1, 400, ""},
+      {"gb300-nvl72", 72, 72, 1, 800, ""},
+      {"dgx1-v100", 8, 4, 1, 100, ""},
+      {"dgx2-v100", 16, 8, 1, 100, ""},
   };
   for (const auto& row : rows) {
     INFO(row.name);

@@ -248,5 +248,5 @@ TEST_CASE("hosts of a domain keep apart, and come back as trays", "[topologies][
   CHECK(graphs(f, 2) == graphs(rack, 2));
   const auto yaml = topologies::to_yaml(f);
   CHECK(yaml.find("  trays: 3\n") != std::string::npos);
-  CHECK(yaml.find("gpus: {model: b200-sxm, count: 4}") != std::string::npos);
+  CHECK(yaml.find("gpus: {model: gb200, count: 4}") != std::string::npos);
 }

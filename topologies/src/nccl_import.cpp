@@ -141,14 +141,18 @@ class Importer {
       }
       const bool nvlink = std::ranges::any_of(edges(nodes[i]), [](const auto& e) { return e.type == EdgeType::nvl; });
       const bool by_machine = like_ && like_->gpu_model(like_->gpus().front()).compute_capability == n.cc;
-      const auto part_name = by_machine ? like_model(DeviceKind::gpu, "")
-                                        : std::string{nvlink && !bridges ? kind->with_nvlink : kind->without_nvlink};
+      const bool c2c = std::ranges::any_of(edges(nodes[i]), [](const auto& e) { return e.type == EdgeType::c2c; });
+      std::string part_name{nvlink && !bridges ? kind->with_nvlink : kind->without_nvlink};
+      if (c2c && kind->cc >= 90) part_name = kind->cc == 90 ? "gh200" : kind->cc < 103 ? "gb200" : "gb300";
+      if (by_machine) part_name = like_model(DeviceKind::gpu, "");
+      beside_grace_ = beside_grace_ || c2c;
       if (!by_machine) {
         if (kind->cc != n.cc) assume(fmt::format("compute capability {} is modelled as {}", n.cc, part_name));
         assume(fmt::format("GPUs of compute capability {} {} NVLink are {}", n.cc,
-                           bridges  ? "with one peer by"
-                           : nvlink ? "with"
-                                    : "without",
+                           c2c       ? "with C2C and"
+                           : bridges ? "with one peer by"
+                           : nvlink  ? "with"
+                                     : "without",
                            part_name));
       }
       const auto* part = parts_.gpu(part_name, Value{});
@@ -479,7 +483,8 @@ class Importer {
       for (const int w : widths) sum += w;
       if (sum == links) return widths;
     }
-    if (kind_->cc >= 100 && links == 18) return gpus > 8 ? std::vector<int>(18, 1) : std::vector<int>{9, 9};
+    if (kind_->cc >= 100 && links == 18)
+      return gpus > 8 || beside_grace_ ? std::vector<int>(18, 1) : std::vector<int>{9, 9};
     if (kind_->cc == 90 && links == 18) return {4, 5, 5, 4};
     if (kind_->cc == 90 && links == 8) return {2, 2, 2, 2};
     if (kind_->cc == 80 && links == 12) return std::vector<int>(6, 2);
@@ -512,7 +517,8 @@ class Importer {
   std::vector<DeviceId> device_;
   const GpuKind* kind_ = nullptr;
   int switches_ = 0;
-  int ports_ = 0;  // NVLinks of the GPU part
+  bool beside_grace_ = false;  // GPUs on NVLink-C2C: a part of a rack
+  int ports_ = 0;              // NVLinks of the GPU part
   std::set<int> nics_;
 };
 
