@@ -4,6 +4,7 @@
 #include <random>
 #include <sstream>
 
+#include "../../topologies/src/import_network.hpp"
 #include "catch.hpp"
 #include "import.hpp"
 
@@ -160,6 +161,25 @@ TEST_CASE("ibnetdiscover: descriptions of adapters", "[topologies][import]") {
     CHECK(r.knows("1 host with 1 of 2 adapters cabled: kept (n1)"));
     CHECK(r.cables_from_tier.at(-1) == 3);
   }
+}
+
+TEST_CASE("ibnetdiscover: adapters are the machine's NICs by name", "[topologies][import]") {
+  // HCA-1, 2, 5, 6 of the network in a machine that has two more NICs between them, which are not in this fabric.
+  ImportedMachine machine;
+  machine.nics = 6;
+  machine.nic_names = {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_5"};
+  std::vector<NamedNetwork> networks;
+  networks.push_back({read(import_ibnetdiscover, file("ibnetdiscover-ndr-rails.txt.gz")).net, "fabric.txt"});
+  ImportNotes notes;
+  const auto net = join_networks(networks, machine, "topo.txt", notes);
+  std::map<int, int> cables;
+  for (const auto& c : net.cables) {
+    if (c.from.host >= 0) ++cables[c.from.nic];
+  }
+  // grep '^Ca' | grep -c 'HCA-1\|mlx5_0': 103 + 19; HCA-2, mlx5_1: the same; HCA-5, mlx5_4: 92 + 17; HCA-6, mlx5_5: 103
+  // + 17
+  CHECK(cables == std::map<int, int>{{0, 122}, {1, 122}, {4, 109}, {5, 120}});
+  CHECK(notes.known.back() == "the NICs of fabric.txt are those of topo.txt, by name");
 }
 
 TEST_CASE("ibnetdiscover: the order of the sections does not matter", "[topologies][import]") {

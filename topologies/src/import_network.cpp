@@ -11,6 +11,7 @@
 
 #include "host_list.hpp"
 #include "import_tree.hpp"
+#include "map_reader.hpp"
 #include "natural_order.hpp"
 
 namespace linkcast::topologies {
@@ -66,6 +67,12 @@ void reorder(ImportedNetwork& network, const NamedNetwork& order, ImportNotes& n
   }
 }
 
+/// The kernel's node description counts devices from 1, the driver from 0: HCA-1 is mlx5_0.
+std::string driver_name(std::string_view name) {
+  const auto n = name.starts_with("HCA-") ? parse_integer(name.substr(4)) : std::nullopt;
+  return n && *n > 0 ? fmt::format("mlx5_{}", *n - 1) : std::string{name};
+}
+
 void number_nics(ImportedNetwork& network, const std::string& file, const ImportedMachine& machine,
                  const std::string& machine_file, ImportNotes& notes) {
   if (network.only_order && network.cables.empty()) return;
@@ -78,7 +85,8 @@ void number_nics(ImportedNetwork& network, const std::string& file, const Import
   const int used = std::max(highest + 1, static_cast<int>(network.nic_names.size()));
   std::vector<int> number;
   for (const auto& name : network.nic_names) {
-    const auto at = std::ranges::find(machine.nic_names, name);
+    auto at = std::ranges::find(machine.nic_names, name);
+    if (at == machine.nic_names.end()) at = std::ranges::find(machine.nic_names, driver_name(name));
     if (at == machine.nic_names.end()) break;
     number.push_back(static_cast<int>(at - machine.nic_names.begin()));
   }
