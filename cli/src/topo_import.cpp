@@ -125,7 +125,7 @@ void add_topo_import(Form& topo) {
   const auto o = std::make_shared<Options>();
   auto form = topo.command("import", "a topology file from what other programs say of a machine or a network");
   form.words(
-      "FILE...", o->files,
+      "FILE", o->files,
       "nvidia-smi topo -m, hwloc XML, NCCL topology XML, ibnetdiscover, Slurm topology, topograph model; gzip too; "
       "- is standard input");
   form.text("-o,--output", o->output, "FILE", "write there and not to stdout");
