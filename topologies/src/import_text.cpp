@@ -59,6 +59,9 @@ Source unpacked(const InputFile& file) {
   out->text = packed(file.text) ? inflated(file) : file.text;
   const auto& text = out->text;
   if (trimmed(text).empty()) refuse(file.name, "is empty");
+  constexpr std::ptrdiff_t max_lines = 4'000'000;  // readers keep a few words for each line
+  if (std::count(text.begin(), text.end(), '\n') > max_lines)
+    refuse(file.name, fmt::format("has more than {} lines", max_lines));
   if (text.size() >= 2 && (text.compare(0, 2, "\xff\xfe") == 0 || text.compare(0, 2, "\xfe\xff") == 0)) {
     refuse(file.name, "is UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8");
   }
