@@ -177,7 +177,16 @@ void assume_version(const Series& series, Assumptions& out) {
 
 void take_environment(const Series& series, Assumptions& out) {
   for (const auto& [name, value] : series.env) {
-    if (name.rfind("NCCL_", 0) != 0) continue;  // libfabric's, MPI's: nothing inside a node reads them
+    if (name.rfind("NCCL_", 0) != 0) continue;  // libfabric's, MPI's: nothing in the model reads them
+    if (name == "NCCL_IB_HCA" && series.nics_per_node > 0) {
+      out.sentences.push_back("NCCL_IB_HCA is left out: its names are the host's, the number of NICs is stated");
+      continue;
+    }
+    if (name == "NCCL_COLLNET_ENABLE" &&
+        !says_any(lower(series.machine_notes + "\n" + series.notes + "\n" + series.title), {"sharp"})) {
+      out.sentences.push_back("NCCL_COLLNET_ENABLE is left out: nothing is said of switches that reduce");
+      continue;
+    }
     try {
       out.communicator.env.set(name, value);
     } catch (const sim::InputError& e) {

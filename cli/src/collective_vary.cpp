@@ -27,7 +27,7 @@ CollectiveOptions varied(CollectiveOptions o, const std::string& key, const std:
   const std::vector<std::pair<std::string_view, std::string*>> own{
       {"topology", &o.machine.topology}, {"nodes", &o.machine.nodes},         {"gpus", &o.machine.gpus},
       {"ranks", &o.machine.ranks},       {"network", &o.machine.network},     {"routing", &o.machine.routing},
-      {"placement", &o.machine.placement}, {"hosts", &o.machine.hosts},       {"seed", &o.machine.seed},
+      {"placement", &o.machine.placement}, {"hosts", &o.machine.hosts},       {"nics", &o.machine.nics},   {"seed", &o.machine.seed},
       {"nccl", &o.library.nccl},         {"launch", &o.launch},               {"fidelity", &o.fidelity},
       {"dtype", &o.dtype},               {"op", &o.op}};
   for (const auto& [name, field] : own) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 namespace linkcast::cli {
@@ -17,6 +18,8 @@ void MachineOptions::add_to(Form& form) {
   form.text("--gpus", gpus, "N", "number of GPUs in total, spread evenly over the nodes");
   form.text("--ranks", ranks, "LIST", "only these GPUs of each node, in this order: 0,1,4 or 0-3");
   form.group("Network");
+  form.text("--nics", nics, "NxGBPS",
+            "other NICs in the places of each node's own, e.g. 4x400 or 8x800 (without a described network)");
   form.text("--network", network, "KIND", "ib, roce, efa, slingshot, tcp, tcpx, tcpxo (default: as the topology says)");
   form.text("--routing", routing, "HOW", "adaptive, spray, ecmp or by_destination (default: as the topology says)");
   form.text("--placement", placement, "HOW",
@@ -37,10 +40,21 @@ namespace {
 struct Wish {
   std::optional<int> nodes, gpus;
   std::vector<int> ranks;  // empty: all
+  std::optional<std::pair<int, double>> nics;  // how many, Gb/s of each
   topologies::ClusterOptions load;
   std::optional<topologies::Placement> placement;
   std::uint64_t seed = 1;
 };
+
+/// "8x400": eight NICs of 400 Gb/s.
+std::pair<int, double> nics_of(const std::string& text) {
+  const auto x = text.find('x');
+  char* end = nullptr;
+  const double gbps = x == std::string::npos ? 0 : std::strtod(text.c_str() + x + 1, &end);
+  if (x == std::string::npos || end == text.c_str() + x + 1 || *end != '\0' || !(gbps > 0) || gbps > 1e5)
+    throw sim::InputError{fmt::format("--nics {}: not a number of NICs and their Gb/s", text), "write 8x400"};
+  return {whole_number("--nics", text.substr(0, x), 1, 256), gbps};
+}
 
 Wish understand(const MachineOptions& o) {
   Problems problems;
@@ -51,6 +65,7 @@ Wish understand(const MachineOptions& o) {
   if (!o.ranks.empty())
     w.ranks = problems.collect([&] { return rank_list("--ranks", o.ranks); }).value_or(std::vector<int>{});
   if (!o.network.empty()) w.load.fabric = o.network;
+  if (!o.nics.empty()) w.nics = problems.collect([&] { return nics_of(o.nics); });
   const std::vector<std::string> routings{"adaptive", "spray", "ecmp", "by_destination"};
   if (!o.routing.empty())
     if (const auto i = problems.collect([&] { return one_of("--routing", o.routing, routings); }))
@@ -129,6 +144,14 @@ Machine load_machine(const MachineOptions& options) {
   if (cluster.nodes() == 1 && share.nodes > 1) {
     wish.load.nodes = share.nodes;
     cluster = topologies::load_cluster(name, wish.load);
+  }
+  if (wish.nics && cluster.nodes() > 1) {
+    if (cluster.network().generator() != "ideal")
+      refuse("--nics changes machines without a described network", "say the NICs in the topology file");
+    const std::string kind = cluster.network().model().name;
+    cluster = topologies::ideal_cluster(
+        cluster.machine(0).with_nics(wish.nics->first, sim::Rate::from_GBps(wish.nics->second / 8)), cluster.nodes(),
+        kind);
   }
   const int of_nodes = cluster.nodes();
   if (share.nodes > of_nodes)

@@ -164,7 +164,7 @@ Network ideal_network(const Fabric& machine, int nodes, const models::NetworkMod
   const auto nics = nics_of(machine);
   std::vector<int> ports;
   for (const auto& n : nics) ports.push_back(n.ports);
-  data->switch_models.push_back({"ideal", 0, sim::Rate::unlimited(), sim::Time{}, true});
+  data->switch_models.push_back({"ideal", 0, sim::Rate::unlimited(), sim::Time{}, model.name == "ib"});  // SHARP
   std::vector<std::uint16_t> cable_of;
   for (const auto& n : nics) {
     const auto same = std::ranges::find_if(data->cable_models, [&](const CableModel& c) { return c.bare == n.rate; });

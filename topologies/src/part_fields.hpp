@@ -60,7 +60,7 @@ inline constexpr std::array network_fields{
     Field<NetworkModel>{"latency", &NetworkModel::latency},
     Field<NetworkModel>{"simple", &NetworkModel::simple},
     Field<NetworkModel>{"message", &NetworkModel::message},
-    Field<NetworkModel>{"p2p_message", &NetworkModel::p2p_message, false},
+    Field<NetworkModel>{"p2p_efficiency", &NetworkModel::p2p_efficiency, false},
     Field<NetworkModel>{"reduction", &NetworkModel::reduction, false},
     Field<NetworkModel>{"flush", &NetworkModel::flush, false},
     Field<NetworkModel>{"flow_rate", &NetworkModel::flow_rate, false},

@@ -51,17 +51,49 @@ std::shared_ptr<const sim::ChunkProgram> side_by_side(const std::vector<sim::Pip
 
 }  // namespace
 
+namespace {
+
+/// Ports on a network whose switches reduce are what NCCL's SHARP plugin offers as CollNet devices.
+models::nccl::System with_collnet(const models::nccl::System& plain) {
+  models::nccl::System system;
+  system.name = plain.name;
+  for (auto node : plain.nodes()) {
+    node.collnet = node.type == models::nccl::NodeType::net;
+    system.add(std::move(node));
+  }
+  for (std::size_t from = 0; from < plain.edges().size(); ++from)
+    for (const auto& e : plain.edges()[from]) system.connect_one_way(static_cast<int>(from), e.to, e.type, e.bw_GBps);
+  return system;
+}
+
+/// What plugins look at: the machine's name; EFA is found at AWS only, so there its GPUs tell the kind of instance.
+std::string platform_of(const topologies::Cluster& cluster) {
+  const auto& machine = cluster.machine(0);
+  if (cluster.network().model().name != "efa" || machine.name().starts_with("aws-")) return machine.name();
+  const auto& gpu = machine.gpu_model(machine.gpus()[0]).name;
+  if (gpu.starts_with("a100")) return "aws-p4d";
+  if (gpu.starts_with("h200")) return "aws-p5en";
+  return gpu.starts_with("h100") ? "aws-p5" : "aws-p6";
+}
+
+}  // namespace
+
 models::nccl::Communicator communicator_of(const topologies::Cluster& cluster, const models::nccl::Version& version,
                                            const models::nccl::Environment& env) {
   models::nccl::Config config;
   config.version = version;
   config.env = env;
   config.nodes = cluster.nodes();
+  if (cluster.nodes() > 1) {
+    config.network = cluster.network().model().name;
+    config.platform = platform_of(cluster);
+  }
   std::vector<models::nccl::System> systems;
   for (int k = 0; k < cluster.kinds(); ++k) {
     const auto& machine = cluster.kind(k);
     config.multicast = config.multicast && machine.nvls(machine.gpus());
-    systems.push_back(topologies::nccl_system(machine, version));
+    auto system = topologies::nccl_system(machine, version);
+    systems.push_back(cluster.nodes() > 1 && cluster.network().sharp() ? with_collnet(system) : std::move(system));
   }
   if (systems.size() == 1) return {std::move(systems.front()), std::move(config)};
   std::vector<std::uint16_t> kind_of;

@@ -68,7 +68,16 @@ const Edges::NicRoute& Edges::nic_route(int node, int gpu, int nic, bool out, bo
     throw sim::InputError(machine.name() + ": no way between " + machine.devices()[static_cast<std::size_t>(g)].name +
                               " and " + machine.devices()[static_cast<std::size_t>(n)].name,
                           "both must hang below a CPU that is up");
-  for (const auto& hop : route->hops) it->second.usages.push_back({Fabric::resource(hop.link, hop.forward), hop.weight});
+  for (const auto& hop : route->hops) {
+    const auto load = [&](bool forward, double weight) {
+      const sim::Usage u{Fabric::resource(hop.link, forward), weight};
+      add_usages(it->second.usages, {&u, 1}, 1.0);
+    };
+    load(hop.forward, hop.weight);
+    // Through host memory one direction costs the other, as between GPUs (lanes.cpp).
+    if (staged && machine.links()[static_cast<std::size_t>(hop.link)].kind == models::LinkKind::pcie)
+      load(!hop.forward, hop.weight * host_path_coupling);
+  }
   it->second.latency = route->latency;
   return it->second;
 }

@@ -58,11 +58,6 @@ int default_level(const Fabric& fabric, const Version& v) {
   return cpu.amd && fabric.gpus().size() <= 2 ? sys : pxb;
 }
 
-// Through host memory a GPU writes what it sends and reads what it receives, both over its own PCIe link. One way alone
-// reaches the link's rate (broadcast and reduce on RTX 2080 Ti: 11.1 GB/s of 12.4), both ways at once reach 0.61 of it
-// (RTX 4090, eight on their own root ports: 15.3 GB/s of 25; corpus rtx4090x8-para-allgather, rtx2080tix2-*): a byte of
-// the one direction costs this much of the other. Hosts that are far slower exist (2 to 4 GB/s) and say why nowhere.
-constexpr double host_path_coupling = 0.6;
 
 int parse_level(const std::string& value) {
   constexpr std::array<std::pair<std::string_view, int>, 12> words{{{"LOC", loc},

@@ -129,7 +129,9 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
   auto program = std::make_shared<sim::ChunkProgram>();
   program->kinds = unit_kinds(costs);
   for (auto& kind : program->kinds) kind.overhead = Time{};  // in the rates, see p2p_block.hpp
-  Connector connector{*program, c.edges, c.cluster.network().model(), costs, 8};
+  Costs wire = costs;
+  wire.wire /= c.cluster.network().model().p2p_efficiency;
+  Connector connector{*program, c.edges, c.cluster.network().model(), wire, 8};
   std::map<std::pair<std::int64_t, int>, std::uint32_t> patterns;
   for (const auto& m : list) {
     const Bytes part{ceil_div(m.bytes.count(), plan.channels_per_peer)};
@@ -199,7 +201,7 @@ Schedule build_p2p_over_nodes(const Context& c, const models::nccl::Call& call, 
   shape.flows.emplace_back().channels = {0};
   ShapeBuilder builder{c.resources, 1};
   builder.inside(0) = loads.inside;
-  builder.network(0) = loads.network;
+  builder.network(0).add(loads.network, 1.0 / c.cluster.network().model().p2p_efficiency);
   builder.finish(shape, c.classify);
   sim::PipelinedFlow flow;
   flow.bytes = message;
@@ -211,16 +213,10 @@ Schedule build_p2p_over_nodes(const Context& c, const models::nccl::Call& call, 
     // The proxy of the busiest NIC posts every chunk of every message in turn.
     const auto posts = loads.busiest_nic() * static_cast<double>(plan.channels_per_peer) *
                        static_cast<double>(pieces_of(part, plan.chunk).count);
-    const auto& network = c.cluster.network().model();
-    const Time each = network.p2p_message > Time{} ? network.p2p_message : network.message;
-    const Time posting = Time::from_us(posts * each.us());
+    const Time posting = Time::from_us(posts * loads.hop.message.us());
     if (posting > Time{}) {
       const auto rate = sim::Rate::from_GBps(static_cast<double>(message.count()) / posting.us() * 1e-3);
-      if (network.p2p_message > Time{})
-        // The NIC is busy with a message before its bytes move.
-        flow.fixed.add(sim::Cause::nic, posting);
-      else if (rate < flow.cap)
-        flow.cap = rate, flow.cap_cause = sim::Cause::nic;
+      if (rate < flow.cap) flow.cap = rate, flow.cap_cause = sim::Cause::nic;
     }
     flow.fixed.add(sim::Cause::fill, transfer_time(chunk, p.send) + transfer_time(chunk, p.local));
   } else {
