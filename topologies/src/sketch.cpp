@@ -212,7 +212,8 @@ class Folder {
       const int number = nic && low == 0 && out_.boxes[0].count == 1 ? d_.places[c.a].nic : -1;
       int rail = -1;
       for (const auto end : {c.a, c.b}) {
-        if (is_switch(n_, end) && d_.switches[switch_of(n_, end)].tier == 0) rail = d_.switches[switch_of(n_, end)].rail;
+        if (is_switch(n_, end) && d_.switches[switch_of(n_, end)].tier == 0)
+          rail = d_.switches[switch_of(n_, end)].rail;
       }
       const auto [at, fresh] = known.try_emplace({low, high, number, rail}, out_.bundles.size());
       if (fresh) out_.bundles.push_back({low, high, number, 0, 0, 0, {}, rail});

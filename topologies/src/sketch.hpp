@@ -12,9 +12,9 @@ namespace linkcast::topologies {
 
 struct Sketch {
   struct Box {
-    int tier = -1;   // -1: machines
-    int count = 1;   // how many it stands for
-    int first = 0;   // node of the cluster, or switch; the first of many
+    int tier = -1;  // -1: machines
+    int count = 1;  // how many it stands for
+    int first = 0;  // node of the cluster, or switch; the first of many
     int rail = -1, plane = -1, group = -1;
     bool up = true;
     bool odd = false;  // not like its peers

@@ -1,0 +1,21 @@
+// A cluster or a machine as a picture: machines at the bottom, one of them in detail, switches above by tier. Knows no
+// command line.
+#pragma once
+
+#include <string>
+
+#include "linkcast/topologies/cluster.hpp"
+
+namespace linkcast::topologies {
+
+struct SvgOptions {
+  int machines = 4;      // drawn one by one, besides broken ones; the others are one box with their number
+  int switches = 8;      // the same of each tier (twice as many leaves)
+  bool findings = true;  // what check() says, below the drawing
+};
+
+/// Self-contained: no scripts, no other files, a font of the system. What is down or slowed is red and dashed and drawn
+/// by itself wherever it is.
+std::string to_svg(const Cluster& cluster, const SvgOptions& options = {});
+
+}  // namespace linkcast::topologies
