@@ -120,8 +120,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
   const int nodes = c.comm.nodes();
   const auto n = static_cast<std::uint32_t>(nodes);
   std::map<std::vector<std::int64_t>, std::uint32_t> patterns;
-  const auto pattern_of = [&](std::vector<std::int64_t> key) {
-    return patterns.emplace(std::move(key), static_cast<std::uint32_t>(patterns.size())).first->second;
+  const auto pattern_of = [&](std::vector<std::int64_t> key) {  // 0 is that of the agents without units
+    return patterns.emplace(std::move(key), static_cast<std::uint32_t>(patterns.size() + 1)).first->second;
   };
   constexpr std::int64_t of_a_nic = 100;
   std::vector<std::vector<sim::Usage>> reads, stores, all;

@@ -57,8 +57,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
   Connector connector{*program, c.edges, c.cluster.network().model(), costs, 8};
   using Key = std::vector<std::int64_t>;
   std::map<Key, std::uint32_t> patterns;
-  const auto pattern_of = [&](Key key) {
-    return patterns.emplace(std::move(key), static_cast<std::uint32_t>(patterns.size())).first->second;
+  const auto pattern_of = [&](Key key) {  // 0 is that of the agents without units
+    return patterns.emplace(std::move(key), static_cast<std::uint32_t>(patterns.size() + 1)).first->second;
   };
   constexpr std::int64_t of_a_nic = 100;
   for (int channel = 0; channel < plan.channels; ++channel) {
@@ -91,11 +91,11 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
       }
     }
     const auto fill = [&](sim::AgentId id, std::vector<sim::ConnectionId> from, std::vector<sim::ConnectionId> to,
-                          TreeKind kind) {
+                          TreeKind kind, std::int64_t over_network) {
       auto& agent = program->agents[static_cast<std::size_t>(id)];
       agent.units = pieces.count;
       agent.pattern = pattern_of(
-          {bytes.count(), kind, static_cast<std::int64_t>(from.size()), static_cast<std::int64_t>(to.size())});
+          {bytes.count(), kind, static_cast<std::int64_t>(from.size()), static_cast<std::int64_t>(to.size()), over_network});
       agent.at = [=](std::int64_t k, sim::Unit& out) {
         out.kind = kind;
         out.bytes = pieces.at(k);
@@ -106,16 +106,23 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
     for (std::uint32_t r = 0; r < n; ++r) {
       const int rank = static_cast<int>(r);
       std::vector<sim::ConnectionId> from_children, to_children;
-      for (const int child : t.children[r]) {
+      // Those in the own machine first, so that agents of one pattern name their connections in one order.
+      auto children = t.children[r];
+      const auto far = std::stable_partition(children.begin(), children.end(), [&](int child) {
+        return c.edges.node_of(child) == c.edges.node_of(rank);
+      });
+      const std::int64_t over_network = (children.end() - far) +
+                                        (t.parent[r] >= 0 && c.edges.node_of(t.parent[r]) != c.edges.node_of(rank) ? 8 : 0);
+      for (const int child : children) {
         from_children.push_back(up_hop[static_cast<std::size_t>(child)].receive);
         to_children.push_back(down_hop[static_cast<std::size_t>(child)].send);
       }
       if (t.parent[r] < 0) {
-        fill(up_agent(rank), from_children, to_children, kind_root);
+        fill(up_agent(rank), from_children, to_children, kind_root, over_network);
       } else {
-        fill(up_agent(rank), from_children, {up_hop[r].send}, kind_up);
+        fill(up_agent(rank), from_children, {up_hop[r].send}, kind_up, over_network);
         const auto kind = to_children.empty() ? kind_leaf : kind_down;
-        fill(down_agent(rank), {down_hop[r].receive}, std::move(to_children), kind);
+        fill(down_agent(rank), {down_hop[r].receive}, std::move(to_children), kind, over_network);
       }
     }
   }
