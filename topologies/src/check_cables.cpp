@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -217,33 +216,36 @@ class CableChecker {
     if (mixed == 0 || mixed * 2 > all) return;
     for (const auto& c : d_.cables) {
       if (const auto p = planes(c); mixes(p))
-        out_.add(Severity::warning, fmt::format("joins planes {} and {}", p.first, p.second), name(c));
+        out_.add(Severity::warning,
+                 fmt::format("joins planes {} and {}", std::min(p.first, p.second), std::max(p.first, p.second)),
+                 name(c));
     }
   }
 
-  /// A port of 400 Gb/s can split into two of 200 Gb/s.
   void ports() {
-    std::vector<double> used(d_.switches.size(), 0);
+    std::vector<int> used(d_.switches.size(), 0);
+    std::vector<double> split(d_.switches.size(), 0);  // where a port of 400 Gb/s can be two of 200 Gb/s
     for (const auto& c : d_.cables) {
       for (const auto end : {c.a, c.b}) {
         if (!is_switch(n_, end)) continue;
         const auto s = switch_of(n_, end);
         const auto port = d_.switch_models[d_.switches[s].model].rate.GBps();
-        const auto& m = d_.cable_models[c.model];
-        used[s] += c.count * (m.state == "up" ? std::min(1.0, m.bare.GBps() / port) : 1.0);
+        used[s] += c.count;
+        split[s] += c.count * std::min(1.0, d_.cable_models[c.model].bare.GBps() / port);
       }
     }
     std::map<std::pair<int, int>, std::map<int, int>> times;
-    const auto whole = [&](std::size_t s) { return static_cast<int>(std::ceil(used[s] - 1e-6)); };
     const auto kind = [&](std::size_t s) { return std::pair<int, int>{d_.switches[s].tier, d_.switches[s].model}; };
-    for (std::size_t s = 0; s < used.size(); ++s) ++times[kind(s)][whole(s)];
+    for (std::size_t s = 0; s < used.size(); ++s) {
+      if (!explained_[s]) ++times[kind(s)][used[s]];
+    }
     for (std::size_t s = 0; s < used.size(); ++s) {
       const auto& m = d_.switch_models[d_.switches[s].model];
-      if (m.radix > 0 && whole(s) > m.radix) {
-        out_.add(Severity::warning, fmt::format("{} ports used, but {} has {}", whole(s), m.name, m.radix), name(s));
+      if (m.radix > 0 && split[s] > m.radix + 1e-6) {
+        out_.add(Severity::warning, fmt::format("{} ports used, but {} has {}", used[s], m.name, m.radix), name(s));
       } else if (d_.switches[s].tier > 0 && m.radix > 0 && !explained_[s]) {
-        if (const int usual = usual_of(times[kind(s)]); whole(s) != usual)
-          out_.add(Severity::note, fmt::format("{} of {} ports used, usually {}", whole(s), m.radix, usual), name(s));
+        if (const int usual = usual_of(times[kind(s)]); used[s] != usual && mostly(times[kind(s)]))
+          out_.add(Severity::note, fmt::format("{} ports used, usually {}", used[s], usual), name(s));
       }
     }
   }

@@ -10,14 +10,22 @@
 
 namespace linkcast::topologies {
 
-/// What most of the values are.
+/// What most of the values are; of two as frequent ones the larger.
 template <typename T>
 T usual_of(const std::map<T, int>& times) {
   auto best = times.begin();
   for (auto at = times.begin(); at != times.end(); ++at) {
-    if (at->second > best->second) best = at;
+    if (at->second >= best->second) best = at;
   }
   return best->first;
+}
+
+/// Whether more than half are what is usual.
+template <typename T>
+bool mostly(const std::map<T, int>& times) {
+  int all = 0;
+  for (const auto& [value, n] : times) all += n;
+  return !times.empty() && 2 * times.at(usual_of(times)) > all;
 }
 
 /// Switches and cables that are down or slower than their peers; switches with other numbers of cables than theirs.

@@ -13,9 +13,6 @@ namespace {
 
 /// Where fewer machines agree than this there is no "usual".
 constexpr double most = 0.6;
-/// A leaf with fewer NICs of a rail than this share does not serve it.
-constexpr double least_share = 0.2;
-
 struct Plugged {
   int node, nic, port;
   int leaf = -1;     // switch; -1: no cable to one
@@ -91,8 +88,8 @@ class NicChecker {
     for (const auto& p : all_) {
       if (p.leaf >= 0) ++times[tier(p)];
     }
-    if (times.size() < 2) return;
-    const auto usual = usual_of(times);
+    if (times.empty()) return;
+    const auto usual = tier_ = usual_of(times);
     for (const auto& p : all_) {
       if (p.leaf >= 0 && tier(p) != usual)
         out_.add(Severity::note, fmt::format("on a {}, usually on a {}", tier_name(n_, tier(p)), tier_name(n_, usual)),
@@ -100,7 +97,7 @@ class NicChecker {
     }
   }
 
-  /// The rail of a leaf: what the file says, else the lowest rail of a good share of its NICs.
+  /// The rail of a leaf: what the file says, else the lowest of the rails that many of its NICs are on.
   void label_leaves() {
     rail_.assign(d_.switches.size(), -1);
     std::vector<std::map<int, int>> rails(d_.switches.size());
@@ -121,10 +118,10 @@ class NicChecker {
     bool several = false;
     int first = -1;
     for (std::size_t s = 0; s < rails.size(); ++s) {
-      int sum = 0;
-      for (const auto& [rail, n] : rails[s]) sum += n;
+      int largest = 0;
+      for (const auto& [rail, n] : rails[s]) largest = std::max(largest, n);
       for (const auto& [rail, n] : rails[s]) {
-        if (rail_[s] < 0 && n >= least_share * sum) rail_[s] = rail;
+        if (rail_[s] < 0 && 2 * n >= largest) rail_[s] = rail;  // half as many: strays are fewer
       }
       if (d_.switches[s].rail >= 0) rail_[s] = d_.switches[s].rail;
       if (rail_[s] >= 0 && first < 0) first = rail_[s];
@@ -162,13 +159,26 @@ class NicChecker {
     }
     const auto split = std::ranges::count_if(of_node, [](const auto& n) { return n.second.size() > 1; });
     if (split == 0 || static_cast<double>(split) > (1 - most) * static_cast<double>(of_node.size())) return;
-    for (const auto& p : all_) {
-      if (p.leaf < 0 || of_node[p.node].size() < 2) continue;
-      const auto unit = d_.switches[static_cast<std::size_t>(p.leaf)].group;
-      const int usual = usual_of(of_node[p.node]);
-      if (unit >= 0 && unit != usual)
-        out_.add(Severity::warning, fmt::format("in unit {}, the machine's other NICs are in unit {}", unit, usual),
-                 place(p));
+    for (const auto& [node, units] : of_node) {
+      if (units.size() < 2) continue;
+      int sum = 0;
+      for (const auto& [unit, n] : units) sum += n;
+      const int usual = usual_of(units);
+      if (2 * units.at(usual) <= sum) {
+        std::vector<int> list;
+        for (const auto& [unit, n] : units) list.push_back(unit);
+        out_.add(Severity::warning,
+                 fmt::format("NICs in units {}, those of other machines are in one", fmt::join(list, " and ")),
+                 fmt::format("node[{}]", node));
+        continue;
+      }
+      for (const auto& p : all_) {
+        if (p.leaf < 0 || p.node != node) continue;
+        const auto unit = d_.switches[static_cast<std::size_t>(p.leaf)].group;
+        if (unit >= 0 && unit != usual)
+          out_.add(Severity::warning, fmt::format("in unit {}, the machine's other NICs are in unit {}", unit, usual),
+                   place(p));
+      }
     }
   }
 
@@ -178,12 +188,13 @@ class NicChecker {
     for (const auto& p : all_) {
       if (p.leaf < 0) continue;
       const auto& leaf = d_.switches[static_cast<std::size_t>(p.leaf)];
+      if (leaf.tier != tier_) continue;
       const bool unit = leaf.group >= 0 && leaf.rail >= 0;
       of[{unit, unit ? leaf.group : p.leaf}].insert(p.node);
     }
     std::map<int, int> times;
     for (const auto& [place, nodes] : of) ++times[static_cast<int>(nodes.size())];
-    if (times.size() < 2) return;
+    if (times.size() < 2 || !mostly(times)) return;
     const int usual = usual_of(times);
     for (const auto& [place, nodes] : of) {
       const auto n = static_cast<int>(nodes.size());
@@ -200,6 +211,7 @@ class NicChecker {
   Findings& out_;
   std::vector<Plugged> all_;
   std::vector<int> rail_;  // by switch
+  int tier_ = 0;           // of the switches that most NICs are plugged into
 };
 
 }  // namespace

@@ -77,6 +77,11 @@ std::string to_yaml(const Cluster& cluster) {
   auto text = data.text.empty() ? to_yaml(cluster.kind(0)) : data.text;
   if (cluster.network().empty()) return text;
   if (!text.ends_with('\n')) text += '\n';
+  const auto all = static_cast<int>(cluster.network().data().first_nic.size()) - 1;
+  if (cluster.nodes() < all)
+    text = fmt::format("# {} of the {} nodes were asked for: the network stays whole, --nodes {} takes them\n",
+                       cluster.nodes(), all, cluster.nodes()) +
+           text;
   if (!has_key(text, "nodes") && !has_key(text, "network"))
     return text + fmt::format("nodes: {}\nnetwork: {{fabric: {}, type: ideal}}\n", cluster.nodes(),
                               cluster.network().model().name);
@@ -85,7 +90,7 @@ std::string to_yaml(const Cluster& cluster) {
   // A network that says itself how many machines it joins, or the number that was asked for.
   if (!has_key(text, "nodes") && text.find("\n  hosts:") == std::string::npos &&
       cluster.network().generator() != "explicit")
-    text += fmt::format("nodes: {}\n", cluster.nodes());
+    text += fmt::format("nodes: {}\n", all);
   return text;
 }
 
