@@ -47,8 +47,8 @@ int list(const Options& o, Io& io) {
 }
 
 int show(const Options& o, Io& io) {
-  if (!o.svg.empty()) check_writable("--svg", o.svg);
   const auto cluster = load(o);
+  if (!o.svg.empty()) check_writable("--svg", o.svg);
   const auto numbers = o.sources ? topologies::sources(cluster.kind(0)) : std::vector<topologies::NumberSource>{};
   const auto* shown = o.sources ? &numbers : nullptr;
   if (one_machine(cluster)) {

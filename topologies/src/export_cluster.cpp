@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "cluster_data.hpp"
 #include "draw_cluster.hpp"
@@ -55,7 +56,21 @@ std::string to_dot(const Cluster& cluster) {
   };
   rank(-1);
   for (const int t : s.tiers) rank(t);
+  // The NICs of the first machine apart are for pictures that show them.
+  std::vector<Sketch::Bundle> bundles;
   for (const auto& b : s.bundles) {
+    const auto same = std::ranges::find_if(
+        bundles, [&](const auto& other) { return other.low == b.low && other.high == b.high && other.rail == b.rail; });
+    if (same == bundles.end()) {
+      bundles.push_back(b);
+      continue;
+    }
+    same->count += b.count;
+    same->down += b.down;
+    same->slow += b.slow;
+    same->rate = std::max(same->rate, b.rate);
+  }
+  for (const auto& b : bundles) {
     const auto broken = b.down + b.slow;
     const auto width =
         std::clamp(1 + 0.7 * std::log2(static_cast<double>(std::max<std::int64_t>(b.count, 1))), 1.0, 7.0);
