@@ -27,8 +27,8 @@ constexpr std::array class_names{"below_1M", "from_1M_to_64M", "from_64M"};
 int distance(const ErrorRow& row, std::string_view system, std::string_view architecture, Op op, SizeClass sizes) {
   const int classes = std::abs(static_cast<int>(row.sizes) - static_cast<int>(sizes));
   const bool several = row.system.ends_with("*N") != system.ends_with("*N");
-  return 16 * classes + (several ? 8 : 0) + (row.architecture != architecture ? 4 : 0) + (row.system != system ? 2 : 0) +
-         (row.op != op ? 1 : 0);
+  return 16 * classes + (several ? 8 : 0) + (row.architecture != architecture ? 4 : 0) +
+         (row.system != system ? 2 : 0) + (row.op != op ? 1 : 0);
 }
 
 }  // namespace
@@ -66,7 +66,8 @@ std::string expected_error_table(const Validation& validation) {
   for (const auto& s : validation.series) {
     if (!s.skipped.empty() || !s.series.healthy || !s.series.system) continue;
     for (const auto& row : s.rows) {
-      auto& cell = cells[{family_of(*s.series.system, s.series.nodes > 1 && s.series.fabric != "nvlink"), s.series.op, size_class(row.measured.size)}];
+      auto& cell = cells[{family_of(*s.series.system, s.series.nodes > 1 && s.series.fabric != "nvlink"), s.series.op,
+                          size_class(row.measured.size)}];
       cell.errors.push_back(static_cast<double>(row.predicted.ps()) / static_cast<double>(row.measured.time.ps()) - 1);
       cell.smallest = std::min(cell.smallest, row.measured.size.count());
       cell.largest = std::max(cell.largest, row.measured.size.count());

@@ -81,15 +81,14 @@ std::string family_table(const Validation& v) {
 }
 
 std::string extent_table(const Validation& v) {
-  std::string out =
-      fmt::format("{:<28}  {:>6}  {:>6}  {:>8}  {:>8}  {:>9}  {:>17}  {:>17}  {:>17}\n", "", "", "", "", "", "",
-                  "below 1 MiB", "1 to 64 MiB", "from 64 MiB");
+  std::string out = fmt::format("{:<28}  {:>6}  {:>6}  {:>8}  {:>8}  {:>9}  {:>17}  {:>17}  {:>17}\n", "", "", "", "",
+                                "", "", "below 1 MiB", "1 to 64 MiB", "from 64 MiB");
   out += fmt::format("{:<28}  {:>6}  {:>6}  {:>8}  {:>8}  {:>9}  {:>8} {:>8}  {:>8} {:>8}  {:>8} {:>8}\n", "extent",
                      "series", "points", "median", "p90", "bias", "median", "bias", "median", "bias", "median", "bias");
   for (const auto& [name, all] : v.extents) {
     const auto& c = v.extent_classes.at(name);
-    out += fmt::format("{:<28}  {:>6}  {}  {}  {}  {}\n", name, v.extent_series.at(name), cells(all),
-                       brief(c.below_1M), brief(c.from_1M_to_64M), brief(c.from_64M));
+    out += fmt::format("{:<28}  {:>6}  {}  {}  {}  {}\n", name, v.extent_series.at(name), cells(all), brief(c.below_1M),
+                       brief(c.from_1M_to_64M), brief(c.from_64M));
   }
   return out;
 }

@@ -60,7 +60,8 @@ topologies::Cluster cluster_of(const Series& series, const topologies::Fabric& m
     for (const auto& d : node.devices()) {
       if (d.kind != topologies::DeviceKind::nic) continue;
       ++own;
-      if (const auto it = d.attributes.find("gbps"); rate <= 0 && it != d.attributes.end()) rate = std::stod(it->second);
+      if (const auto it = d.attributes.find("gbps"); rate <= 0 && it != d.attributes.end())
+        rate = std::stod(it->second);
     }
     const int count = series.nics_per_node > 0 ? series.nics_per_node : own;
     // aws-ofi-nccl shows NCCL the EFA cards below one PCIe switch as one, and stripes over them.

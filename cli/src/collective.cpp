@@ -80,8 +80,7 @@ int perform(const Options& o, Io& io) {
   warn_of_idle_variables({q.options.nccl, q.options.env}, io.log);
   const auto machine = load_machine(o.machine);
   const int ranks = machine.cluster.ranks();
-  if (ranks < 2)
-    throw UsageError{"error: a collective needs at least 2 ranks\n  help: --gpus 2 or more"};
+  if (ranks < 2) throw UsageError{"error: a collective needs at least 2 ranks\n  help: --gpus 2 or more"};
   if (q.call.root >= ranks) {
     throw sim::InputError{fmt::format("--root: there is no rank {}", q.call.root),
                           fmt::format("the ranks are 0 to {}", ranks - 1)};

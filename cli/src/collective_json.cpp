@@ -57,11 +57,11 @@ std::string collective_json(const CollectiveQuestion& q, const Machine& m, const
   out["gpus"] = m.ranks;
   if (m.cluster.nodes() > 1) {
     const auto& network = m.cluster.network();
-    out["network"] = {{"kind", network.model().name},
-                      {"type", network.generator()},
-                      {"routing", models::name_of(network.routing())},
-                      {"assumed", std::vector<std::string>{m.cluster.assumptions().begin(),
-                                                           m.cluster.assumptions().end()}}};
+    out["network"] = {
+        {"kind", network.model().name},
+        {"type", network.generator()},
+        {"routing", models::name_of(network.routing())},
+        {"assumed", std::vector<std::string>{m.cluster.assumptions().begin(), m.cluster.assumptions().end()}}};
   }
   out["nccl"] = q.options.nccl.str();
   out["env"] = q.options.env.all();

@@ -1,5 +1,5 @@
-// `linkcast collective --vary KEY=A,B,...`: the same call for several values of one thing, side by side. The first value is
-// what the others are compared with.
+// `linkcast collective --vary KEY=A,B,...`: the same call for several values of one thing, side by side. The first
+// value is what the others are compared with.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -24,12 +24,21 @@ struct Answered {
 /// Options under their own names; everything else is an NCCL variable or a parameter of the topology.
 CollectiveOptions varied(CollectiveOptions o, const std::string& key, const std::string& value) {
   o.vary.clear();
-  const std::vector<std::pair<std::string_view, std::string*>> own{
-      {"topology", &o.machine.topology}, {"nodes", &o.machine.nodes},         {"gpus", &o.machine.gpus},
-      {"ranks", &o.machine.ranks},       {"network", &o.machine.network},     {"routing", &o.machine.routing},
-      {"placement", &o.machine.placement}, {"hosts", &o.machine.hosts},       {"nics", &o.machine.nics},   {"seed", &o.machine.seed},
-      {"nccl", &o.library.nccl},         {"launch", &o.launch},               {"fidelity", &o.fidelity},
-      {"dtype", &o.dtype},               {"op", &o.op}};
+  const std::vector<std::pair<std::string_view, std::string*>> own{{"topology", &o.machine.topology},
+                                                                   {"nodes", &o.machine.nodes},
+                                                                   {"gpus", &o.machine.gpus},
+                                                                   {"ranks", &o.machine.ranks},
+                                                                   {"network", &o.machine.network},
+                                                                   {"routing", &o.machine.routing},
+                                                                   {"placement", &o.machine.placement},
+                                                                   {"hosts", &o.machine.hosts},
+                                                                   {"nics", &o.machine.nics},
+                                                                   {"seed", &o.machine.seed},
+                                                                   {"nccl", &o.library.nccl},
+                                                                   {"launch", &o.launch},
+                                                                   {"fidelity", &o.fidelity},
+                                                                   {"dtype", &o.dtype},
+                                                                   {"op", &o.op}};
   for (const auto& [name, field] : own) {
     if (name == key) {
       *field = value;
@@ -65,13 +74,14 @@ std::string table_of(const std::string& key, const std::vector<Answered>& answer
                      std::size_t done_rows) {
   std::size_t width = 22;
   for (const auto& a : answers) width = std::max(width, a.value.size() + 2);
-  std::string out = fmt::format("# busbw in GB/s (10^9 bytes per second), change of time against the first column\n#\n");
+  std::string out =
+      fmt::format("# busbw in GB/s (10^9 bytes per second), change of time against the first column\n#\n");
   out += fmt::format("#{:>11}", key);
   for (const auto& a : answers) out += fmt::format("{:>{}}", a.value, width);
   out += fmt::format("\n#{:>11}", "ranks");
   for (const auto& a : answers)
-    out += fmt::format("{:>{}}", a.nodes > 1 ? fmt::format("{} on {} nodes", a.ranks, a.nodes) : fmt::format("{}", a.ranks),
-                       width);
+    out += fmt::format(
+        "{:>{}}", a.nodes > 1 ? fmt::format("{} on {} nodes", a.ranks, a.nodes) : fmt::format("{}", a.ranks), width);
   out += '\n';
   for (std::size_t i = 0; i < done_rows; ++i) {
     out += fmt::format("{:>12}", size_word(sizes[i]));
@@ -84,11 +94,12 @@ std::string table_of(const std::string& key, const std::vector<Answered>& answer
     out += '\n';
   }
   out += fmt::format("#{:>11}", "bound by");
-  for (const auto& a : answers) out += fmt::format("{:>{}}", done_rows > 0 ? a.rows[done_rows - 1].bound_by : "", width);
+  for (const auto& a : answers)
+    out += fmt::format("{:>{}}", done_rows > 0 ? a.rows[done_rows - 1].bound_by : "", width);
   out += fmt::format("\n#{:>11}", "algorithm");
   for (const auto& a : answers)
-    out += fmt::format("{:>{}}",
-                       done_rows > 0 ? a.rows[done_rows - 1].algorithm + "/" + a.rows[done_rows - 1].protocol : "", width);
+    out += fmt::format(
+        "{:>{}}", done_rows > 0 ? a.rows[done_rows - 1].algorithm + "/" + a.rows[done_rows - 1].protocol : "", width);
   return out + fmt::format("    at {}\n", done_rows > 0 ? size_word(sizes[done_rows - 1]) : "");
 }
 

@@ -39,7 +39,7 @@ namespace {
 /// What the options ask for, before anything is loaded.
 struct Wish {
   std::optional<int> nodes, gpus;
-  std::vector<int> ranks;  // empty: all
+  std::vector<int> ranks;                      // empty: all
   std::optional<std::pair<int, double>> nics;  // how many, Gb/s of each
   topologies::ClusterOptions load;
   std::optional<topologies::Placement> placement;

@@ -26,8 +26,7 @@ Fabric Fabric::with_nics(int count, sim::Rate rate, bool as_ports) const {
     rate = rate * ports;
   }
   std::vector<bool> kept(static_cast<std::size_t>(own), false);
-  for (int i = 0; i < std::min(count, own); ++i)
-    kept[static_cast<std::size_t>(i * own / std::min(count, own))] = true;
+  for (int i = 0; i < std::min(count, own); ++i) kept[static_cast<std::size_t>(i * own / std::min(count, own))] = true;
   for (int i = 0; i < own; ++i)
     if (!kept[static_cast<std::size_t>(i)])
       copy->device_extra[static_cast<std::size_t>(nics[static_cast<std::size_t>(i)])].up = false;

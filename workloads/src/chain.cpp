@@ -60,8 +60,9 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
       if (node == c.edges.node_of(line[i + 1]))
         hop[i] = connector.inside(node, c.edges.local_of(line[i]), c.edges.local_of(line[i + 1]), from, to);
       else
-        hop[i] = connector.across(std::array{crossing(c, channel, node)}, from, to, pieces.count,
-                                  [pieces](std::int64_t k) { return pieces.at(k); }, pattern_of(of_a_nic));
+        hop[i] = connector.across(
+            std::array{crossing(c, channel, node)}, from, to, pieces.count,
+            [pieces](std::int64_t k) { return pieces.at(k); }, pattern_of(of_a_nic));
     }
     for (std::uint32_t i = 0; i < n; ++i) {
       const bool sends = i + 1 < n;
@@ -86,18 +87,19 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
 
 /// When the first piece has reached the last rank of a line over several machines: inside them it is passed on while it
 /// arrives; a NIC begins when it stands whole in its buffer.
-Time first_piece_over_nodes(const Context& c, const std::vector<int>& line, int channel, const Costs& costs, Bytes piece,
-                            sim::Rate inside, sim::Rate network) {
+Time first_piece_over_nodes(const Context& c, const std::vector<int>& line, int channel, const Costs& costs,
+                            Bytes piece, sim::Rate inside, sim::Rate network) {
   const auto& p = costs.protocol;
   Time start = p.overhead + transfer_time(piece, inside);
   for (std::size_t i = 0; i + 1 < line.size(); ++i) {
     const int node = c.edges.node_of(line[i]);
     if (node == c.edges.node_of(line[i + 1])) {
-      start += p.overhead + p.hop +
-               c.edges.lane(node, c.edges.local_of(line[i]), c.edges.local_of(line[i + 1])).latency;
+      start +=
+          p.overhead + p.hop + c.edges.lane(node, c.edges.local_of(line[i]), c.edges.local_of(line[i + 1])).latency;
     } else {
       const auto t = c.edges.time(crossing(c, channel, node), costs);
-      // The copy into the NIC's buffer keeps up with what arrives; the next rank works on what the NIC brings, or is slower.
+      // The copy into the NIC's buffer keeps up with what arrives; the next rank works on what the NIC brings, or is
+      // slower.
       start += p.overhead + t.message + std::max(transfer_time(piece, network), transfer_time(piece, p.send)) + t.hop;
     }
   }
@@ -193,10 +195,10 @@ Schedule build_chain(const Context& c, const models::nccl::Call& call, const mod
     flow.cap = caps[i];
     const Time alone = transfer_time(piece, rates[i] * (1 / channels));
     const Time last = transfer_time(pieces.last, rates[i] * (1 / channels));
-    const Time through =
-        several ? first_piece_over_nodes(c, key.first, line.channel, costs, piece,
-                                         std::min(costs.protocol.send, shape.inside), std::min(flow_rate, shape.network))
-                : first_piece(c, key.first, costs, piece, channels);
+    const Time through = several ? first_piece_over_nodes(c, key.first, line.channel, costs, piece,
+                                                          std::min(costs.protocol.send, shape.inside),
+                                                          std::min(flow_rate, shape.network))
+                                 : first_piece(c, key.first, costs, piece, channels);
     flow.fixed.add(sim::Cause::latency, std::max(Time{}, through - (pieces.count > 1 ? alone : last)) +
                                             (pieces.count - 1) * costs.protocol.overhead);
     // The last rank takes out what arrives; a short last piece may need longer for that than for its way.

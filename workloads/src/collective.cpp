@@ -97,7 +97,8 @@ models::nccl::Communicator communicator_of(const topologies::Cluster& cluster, c
   }
   if (systems.size() == 1) return {std::move(systems.front()), std::move(config)};
   std::vector<std::uint16_t> kind_of;
-  for (int node = 0; node < cluster.nodes(); ++node) kind_of.push_back(static_cast<std::uint16_t>(cluster.kind_of(node)));
+  for (int node = 0; node < cluster.nodes(); ++node)
+    kind_of.push_back(static_cast<std::uint16_t>(cluster.kind_of(node)));
   return {std::move(systems), std::move(kind_of), std::move(config)};
 }
 

@@ -36,7 +36,8 @@ const Lane& Edges::lane(int node, int from, int to) const {
 void Edges::add_lane(UsageSum& sum, int node, int from, int to, double weight) const {
   const auto base = cluster_.resource(node, sim::ResourceId{0});
   for (const auto& u : lane(node, from, to).usages)
-    sum.add(sim::ResourceId{static_cast<std::uint32_t>(base) + static_cast<std::uint32_t>(u.resource)}, u.weight * weight);
+    sum.add(sim::ResourceId{static_cast<std::uint32_t>(base) + static_cast<std::uint32_t>(u.resource)},
+            u.weight * weight);
 }
 
 std::vector<sim::Usage> Edges::placed(int node, const Lane& lane, double weight) const {
@@ -189,8 +190,9 @@ Connector::Ends Connector::inside(int node, int from, int to, sim::AgentId sende
   return {id, id};
 }
 
-Connector::Ends Connector::across(std::span<const NetUse> uses, sim::AgentId sender, sim::AgentId receiver, std::int64_t units,
-                                  std::function<sim::Bytes(std::int64_t)> bytes_at, std::uint32_t pattern) {
+Connector::Ends Connector::across(std::span<const NetUse> uses, sim::AgentId sender, sim::AgentId receiver,
+                                  std::int64_t units, std::function<sim::Bytes(std::int64_t)> bytes_at,
+                                  std::uint32_t pattern) {
   if (nic_kind_ < 0) {
     nic_kind_ = static_cast<int>(program_.kinds.size());
     program_.kinds.push_back({network_.message, network_.flow_rate, sim::Cause::nic, false});
@@ -209,8 +211,8 @@ Connector::Ends Connector::across(std::span<const NetUse> uses, sim::AgentId sen
   sim::Agent agent;
   agent.units = units;
   agent.pattern = pattern;
-  agent.at = [in, out, kind = static_cast<std::uint16_t>(nic_kind_), bytes_at = std::move(bytes_at)](
-                 std::int64_t k, sim::Unit& u) {
+  agent.at = [in, out, kind = static_cast<std::uint16_t>(nic_kind_), bytes_at = std::move(bytes_at)](std::int64_t k,
+                                                                                                     sim::Unit& u) {
     u.kind = kind;
     u.bytes = bytes_at(k);
     u.receive.assign(1, in);

@@ -1,6 +1,6 @@
 // One hop of a schedule, between any two ranks of a cluster. Inside a machine it is a lane; between machines the SMs
-// copy into a buffer that a NIC reads (over NVLink first, where NCCL takes another GPU's NIC: PXN), and the NIC's way to
-// the buffer at the other end is a step of its own. Knows nothing of algorithms.
+// copy into a buffer that a NIC reads (over NVLink first, where NCCL takes another GPU's NIC: PXN), and the NIC's way
+// to the buffer at the other end is a step of its own. Knows nothing of algorithms.
 #pragma once
 
 #include <functional>
@@ -33,8 +33,7 @@ struct NetUse {
 
 class Edges {
  public:
-  Edges(const topologies::Cluster& cluster, const models::nccl::Version& version,
-        const models::nccl::Environment& env);
+  Edges(const topologies::Cluster& cluster, const models::nccl::Version& version, const models::nccl::Environment& env);
   Edges(const Edges&) = delete;
 
   int locals() const { return locals_; }
@@ -63,6 +62,7 @@ class Edges {
   EdgeTime time(const NetUse& use, const Costs& costs) const;
   /// The same without cables and switches.
   EdgeTime nic_time(const NetUse& use, const Costs& costs) const;
+
  private:
   struct NicRoute {
     std::vector<sim::Usage> usages;  // in the machine's own numbers
@@ -77,7 +77,7 @@ class Edges {
   void each_wire_usage(const NetUse& use, double weight, const Sink& sink) const;
 
   const topologies::Cluster& cluster_;
-  std::vector<std::unique_ptr<Lanes>> lanes_;  // by kind of machine
+  std::vector<std::unique_ptr<Lanes>> lanes_;            // by kind of machine
   std::vector<std::vector<topologies::DeviceId>> nics_;  // by kind
   std::vector<std::vector<int>> nic_of_net_;             // by kind: NCCL's NET nodes -> index among nics_
   int locals_ = 0;
@@ -97,7 +97,8 @@ class Connector {
     sim::ConnectionId send, receive;
   };
   Ends inside(int node, int from, int to, sim::AgentId sender, sim::AgentId receiver);
-  /// Several uses: the bytes are spread evenly over them. `units` and `bytes_at`: what the sender puts in, in order. Hops with equal `pattern` must have equal units.
+  /// Several uses: the bytes are spread evenly over them. `units` and `bytes_at`: what the sender puts in, in order.
+  /// Hops with equal `pattern` must have equal units.
   Ends across(std::span<const NetUse> uses, sim::AgentId sender, sim::AgentId receiver, std::int64_t units,
               std::function<sim::Bytes(std::int64_t)> bytes_at, std::uint32_t pattern);
 

@@ -103,7 +103,8 @@ Time add_network(const Context& c, const Traffic& t, int heads, const Costs& cos
         }
       }
       if (node == 0) slowest = std::max(slowest, c.edges.nic_time(use, costs).hop);
-      if (const auto way = network.way(nic, root)) slowest = std::max(slowest, c.edges.nic_time(use, costs).hop + way->latency);
+      if (const auto way = network.way(nic, root))
+        slowest = std::max(slowest, c.edges.nic_time(use, costs).hop + way->latency);
     }
   }
   return slowest + network.model().reduction;
@@ -120,19 +121,18 @@ Schedule build_in_network(const Context& c, const models::nccl::Call& call, cons
   const auto heads = static_cast<int>(c.comm.collnet_heads_in_node(0).size());
   if (heads == 0) throw sim::InternalError("reduction in the network without a head");
   const Traffic t = traffic_of(call.op, nodes);
-  const auto shape =
-      c.shapes.get({static_cast<int>(algorithm), static_cast<int>(call.op), plan.channels, 1}, [&] {
-        FlowShape made;
-        made.flows.emplace_back();
-        for (int channel = 0; channel < plan.channels; ++channel) made.flows[0].channels.push_back(channel);
-        ShapeBuilder builder{c.resources, 1};
-        for (int node = 0; node < nodes; ++node) add_inside(c, algorithm, t, node, 0, costs, builder.inside(0));
-        made.flows[0].there_and_back = add_network(c, t, heads, costs, builder.network(0));
-        builder.finish(made, c.classify);
-        // inside and network are rates of the whole call here: its channels are one flow
-        made.inside = scaled(made.inside, plan.channels);
-        return made;
-      });
+  const auto shape = c.shapes.get({static_cast<int>(algorithm), static_cast<int>(call.op), plan.channels, 1}, [&] {
+    FlowShape made;
+    made.flows.emplace_back();
+    for (int channel = 0; channel < plan.channels; ++channel) made.flows[0].channels.push_back(channel);
+    ShapeBuilder builder{c.resources, 1};
+    for (int node = 0; node < nodes; ++node) add_inside(c, algorithm, t, node, 0, costs, builder.inside(0));
+    made.flows[0].there_and_back = add_network(c, t, heads, costs, builder.network(0));
+    builder.finish(made, c.classify);
+    // inside and network are rates of the whole call here: its channels are one flow
+    made.inside = scaled(made.inside, plan.channels);
+    return made;
+  });
   s.classes = shape->classes;
   const auto& p = costs.protocol;
   const bool nvls = algorithm == Algorithm::nvls;

@@ -58,7 +58,6 @@ int default_level(const Fabric& fabric, const Version& v) {
   return cpu.amd && fabric.gpus().size() <= 2 ? sys : pxb;
 }
 
-
 int parse_level(const std::string& value) {
   constexpr std::array<std::pair<std::string_view, int>, 12> words{{{"LOC", loc},
                                                                     {"NVL", nvl},

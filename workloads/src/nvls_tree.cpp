@@ -22,10 +22,9 @@ std::vector<NetUse> net_uses(const Context& c, int channel, int child, bool up) 
   std::vector<NetUse> uses;
   const auto heads = static_cast<int>(c.comm.nvls_heads_in_node(child).size());
   for (int h = 0; h < heads; ++h) {
-    const auto edge =
-        up ? c.comm.nvls_tree_up_net(channel, h, child) : c.comm.nvls_tree_down_net(channel, h, child);
-    const auto flow = ((static_cast<std::uint64_t>(channel) * 64 + static_cast<std::uint64_t>(h)) * 2 + (up ? 1 : 0)) *
-                      1'000'003;
+    const auto edge = up ? c.comm.nvls_tree_up_net(channel, h, child) : c.comm.nvls_tree_down_net(channel, h, child);
+    const auto flow =
+        ((static_cast<std::uint64_t>(channel) * 64 + static_cast<std::uint64_t>(h)) * 2 + (up ? 1 : 0)) * 1'000'003;
     uses.push_back({edge, flow + static_cast<std::uint64_t>(child)});
   }
   return uses;
@@ -148,8 +147,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
       if (parent < 0) continue;
       const auto nic = pattern_of({bytes.count(), of_a_nic});
       const auto piece = [loops](std::int64_t k) { return loops.at(k); };
-      up[static_cast<std::size_t>(node)] = connector.across(net_uses(c, channel, node, true), up_agent(node),
-                                                            up_agent(parent), loops.count, piece, nic);
+      up[static_cast<std::size_t>(node)] =
+          connector.across(net_uses(c, channel, node, true), up_agent(node), up_agent(parent), loops.count, piece, nic);
       down[static_cast<std::size_t>(node)] = connector.across(net_uses(c, channel, node, false), down_agent(parent),
                                                               down_agent(node), loops.count, piece, nic);
     }
@@ -165,8 +164,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
                             std::uint16_t kind, std::vector<sim::Usage> usages) {
         auto& agent = program->agents[static_cast<std::size_t>(id)];
         agent.units = loops.count;
-        agent.pattern = pattern_of({bytes.count(), kind, static_cast<std::int64_t>(in.size()),
-                                    static_cast<std::int64_t>(out.size())});
+        agent.pattern = pattern_of(
+            {bytes.count(), kind, static_cast<std::int64_t>(in.size()), static_cast<std::int64_t>(out.size())});
         agent.local = std::move(usages);
         agent.at = [=](std::int64_t k, sim::Unit& u) {
           u.kind = kind;
@@ -199,7 +198,8 @@ Schedule build_nvls_tree(const Context& c, const models::nccl::Call& call, const
                                   [&] { return shape_of(c, plan.channels, costs); });
   const auto heads = static_cast<std::int64_t>(c.comm.nvls_heads_in_node(0).size());
   // What the links inside let a channel do, and with the work for each chunk.
-  const sim::Rate network = std::min(shape->network_alone, scaled(c.cluster.network().model().flow_rate, static_cast<double>(heads)));
+  const sim::Rate network =
+      std::min(shape->network_alone, scaled(c.cluster.network().model().flow_rate, static_cast<double>(heads)));
   const Time moving = transfer_time(call.bytes, scaled(shape->inside, plan.channels));
   s.jitter.add(sim::Cause::wait, bounded_jitter(c.gpu.nvls_jitter, moving, c.gpu.nvls_jitter_bound));
   if (f == Fidelity::chunk) {

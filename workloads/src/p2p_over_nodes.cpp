@@ -141,15 +141,16 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
       left -= mine;
       const Pieces pieces = pieces_of(mine, plan.chunk);
       const auto pattern = [&](int role) {
-        return patterns.emplace(std::pair{mine.count(), role}, static_cast<std::uint32_t>(patterns.size())).first->second;
+        return patterns.emplace(std::pair{mine.count(), role}, static_cast<std::uint32_t>(patterns.size()))
+            .first->second;
       };
       const sim::AgentId sender{static_cast<std::uint32_t>(program->agents.size())};
       const sim::AgentId receiver{static_cast<std::uint32_t>(sender) + 1};
       program->agents.resize(program->agents.size() + 2);
       const int a = c.edges.node_of(m.from), b = c.edges.node_of(m.to);
-      const auto hop =
-          a == b ? connector.inside(a, c.edges.local_of(m.from), c.edges.local_of(m.to), sender, receiver)
-                 : connector.across(std::array{use_of(c, m.from, m.to, index)}, sender, receiver, pieces.count,
+      const auto hop = a == b ? connector.inside(a, c.edges.local_of(m.from), c.edges.local_of(m.to), sender, receiver)
+                              : connector.across(
+                                    std::array{use_of(c, m.from, m.to, index)}, sender, receiver, pieces.count,
                                     [pieces](std::int64_t k) { return pieces.at(k); }, pattern(2));
       for (const bool sends : {true, false}) {
         auto& agent = program->agents[static_cast<std::size_t>(sends ? sender : receiver)];

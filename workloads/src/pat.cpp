@@ -56,7 +56,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
   for (int channel = 0; channel < plan.channels; ++channel) {
     const Bytes block{ceil_div(plan.channel_bytes[static_cast<std::size_t>(channel)].count(), n)};
     const auto pattern = [&](std::size_t role) {
-      return patterns.emplace(std::pair{block.count(), role}, static_cast<std::uint32_t>(patterns.size())).first->second;
+      return patterns.emplace(std::pair{block.count(), role}, static_cast<std::uint32_t>(patterns.size()))
+          .first->second;
     };
     const auto first = static_cast<std::uint32_t>(program->agents.size());
     program->agents.resize(program->agents.size() + static_cast<std::size_t>(n));
@@ -65,9 +66,9 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
     for (std::size_t p = 0; p < phases.size(); ++p) {
       for (int r = 0; r < n; ++r) {
         const int to = (r + phases[p].distance) % n;
-        const auto ends = connector.across(std::array{use_of(c, r, to, channel)}, agent_of(r), agent_of(to), 1,
-                                           [bytes = block * phases[p].blocks](std::int64_t) { return bytes; },
-                                           pattern(1 + p));
+        const auto ends = connector.across(
+            std::array{use_of(c, r, to, channel)}, agent_of(r), agent_of(to), 1,
+            [bytes = block * phases[p].blocks](std::int64_t) { return bytes; }, pattern(1 + p));
         out[static_cast<std::size_t>(r)].push_back(ends);
         in[static_cast<std::size_t>(to)].push_back(ends);
       }
@@ -104,8 +105,8 @@ Schedule build_pat(const Context& c, const models::nccl::Call& call, const model
     s.program = chunk_program(c, plan, phases, costs);
     return s;
   }
-  const auto shape = c.shapes.get(
-      {static_cast<int>(plan.choice.algorithm), static_cast<int>(call.op), plan.channels, 0}, [&] {
+  const auto shape =
+      c.shapes.get({static_cast<int>(plan.choice.algorithm), static_cast<int>(call.op), plan.channels, 0}, [&] {
         FlowShape made;
         std::map<int, FlowShape::Flow> by_port;
         for (int channel = 0; channel < plan.channels; ++channel)

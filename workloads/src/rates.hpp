@@ -24,7 +24,7 @@ class UsageSum {
   }
   void add(sim::ResourceId resource, double weight) { weights_[static_cast<std::size_t>(resource)] += weight; }
   void add(const UsageSum& other, double weight);
-  std::vector<sim::Usage> take() const;  // by resource
+  std::vector<sim::Usage> take() const;                            // by resource
   const std::vector<double>& weights() const { return weights_; }  // by resource
 
  private:

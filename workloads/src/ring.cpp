@@ -91,7 +91,8 @@ class RingUnits {
 
 /// The hop from each node to the next one, for the channels of one group.
 NetUse crossing(const Context& c, int channel, int node) {
-  return {c.comm.ring_net(channel, node), static_cast<std::uint64_t>(channel) * 1'000'003 + static_cast<std::uint64_t>(node)};
+  return {c.comm.ring_net(channel, node),
+          static_cast<std::uint64_t>(channel) * 1'000'003 + static_cast<std::uint64_t>(node)};
 }
 
 /// One agent for each rank of each channel, in the order of the channel's ring, and one for each NIC on the way.
@@ -119,8 +120,9 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
       if (nodes == 1 || node == c.edges.node_of(b))
         hop[i] = connector.inside(node, c.edges.local_of(a), c.edges.local_of(b), from, to);
       else
-        hop[i] = connector.across(std::array{crossing(c, channel, node)}, from, to, units->sent(),
-                                  [units](std::int64_t k) { return units->sent_bytes(k); }, pattern + 1);
+        hop[i] = connector.across(
+            std::array{crossing(c, channel, node)}, from, to, units->sent(),
+            [units](std::int64_t k) { return units->sent_bytes(k); }, pattern + 1);
     }
     for (std::uint32_t i = 0; i < ring; ++i) {
       auto& agent = program->agents[first + i];
@@ -166,27 +168,30 @@ Time channel_time(const std::vector<Loops>& loops, int sends, const Costs& costs
       Time slowest;
       for (const auto& [hop, _] : hops)
         slowest = std::max(slowest, hop.network ? std::max(copy, nic(hop)) : p.overhead + move);
-      const Time period = std::max(slowest, mean([&](const EdgeTime& hop) {
-                                     return hop.network ? copy + nic(hop) + hop.hop
-                                                        : p.overhead + std::max(move, hop.hop);
-                                   }));
+      const Time period =
+          std::max(slowest, mean([&](const EdgeTime& hop) {
+                     return hop.network ? copy + nic(hop) + hop.hop : p.overhead + std::max(move, hop.hop);
+                   }));
       loop = (sends - 1) * period + mean([&](const EdgeTime& hop) {
                return hop.network ? std::max(period, copy + nic(hop) + hop.hop) + p.overhead + take
                                   : std::max(period + p.overhead + take, p.overhead + move + hop.hop);
              });
     } else {
+      const auto busy = [&](const EdgeTime& hop) {
+        return l.slices * (hop.network ? std::max(copy, nic(hop)) : p.overhead + move);
+      };
       Time slowest;  // a chunk on the hop that is busy longest
-      for (const auto& [hop, _] : hops)
-        slowest = std::max(slowest, l.slices * (hop.network ? std::max(copy, nic(hop)) : p.overhead + move));
+      for (const auto& [hop, _] : hops) slowest = std::max(slowest, busy(hop));
       const auto through = [&](const EdgeTime& hop) {
         return hop.network ? copy + nic(hop) + hop.hop : p.overhead + move + hop.hop;
       };
-      const Time step = std::max(slowest, mean(through));
+      const Time step = std::max(slowest, mean([&](const EdgeTime& hop) { return std::max(busy(hop), through(hop)); }));
       const Time local = p.overhead + take;
       // The last step waits for the own sends, then takes slice by slice what has arrived.
       loop = (sends - 1) * step + mean([&](const EdgeTime& hop) {
                const Time first = std::max(slowest, through(hop));
-               const Time last = through(hop) + (l.slices - 1) * (hop.network ? std::max(copy, nic(hop)) : p.overhead + move);
+               const Time last =
+                   through(hop) + (l.slices - 1) * (hop.network ? std::max(copy, nic(hop)) : p.overhead + move);
                return std::max(first + l.slices * local, last + local);
              });
     }
@@ -262,8 +267,9 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
   Schedule s;
   s.channels = plan.channels;
   if (f == Fidelity::chunk) s.program = chunk_program(c, plan, costs, sends);
-  const auto shape = c.shapes.get({static_cast<int>(plan.choice.algorithm), static_cast<int>(protocol), plan.channels, 0},
-                                  [&] { return shape_of(c, plan.channels, costs); });
+  const auto shape =
+      c.shapes.get({static_cast<int>(plan.choice.algorithm), static_cast<int>(protocol), plan.channels, 0},
+                   [&] { return shape_of(c, plan.channels, costs); });
   s.classes = f == Fidelity::flow ? shape->classes : nullptr;
 
   // While they send, channels have the links inside for themselves where the network is what holds them back, and the

@@ -8,9 +8,9 @@
 
 #include "costs.hpp"
 #include "edges.hpp"
-#include "shapes.hpp"
 #include "linkcast/models/nccl/communicator.hpp"
 #include "linkcast/workloads/collective.hpp"
+#include "shapes.hpp"
 
 namespace linkcast::workloads {
 

@@ -53,7 +53,8 @@ void ShapeBuilder::finish(FlowShape& shape, bool classify) {
   for (std::size_t f = 0; f < flows; ++f) {
     const auto& w = inside_[f].weights();
     for (std::size_t r = 0; r < n; ++r)
-      if (w[r] > 0) signature[r] += mixed(static_cast<std::uint64_t>(sim::fixed_weight(w[r])) * 0x9e3779b97f4a7c15ULL + f);
+      if (w[r] > 0)
+        signature[r] += mixed(static_cast<std::uint64_t>(sim::fixed_weight(w[r])) * 0x9e3779b97f4a7c15ULL + f);
   }
   auto classes = std::make_shared<LinkClasses>();
   std::unordered_map<std::uint64_t, std::uint32_t> known;

@@ -26,11 +26,11 @@ struct LinkClasses {
 
 struct FlowShape {
   struct Flow {
-    std::vector<int> channels;          // that are this flow
-    std::vector<sim::Usage> usages;     // per byte
+    std::vector<int> channels;              // that are this flow
+    std::vector<sim::Usage> usages;         // per byte
     std::map<EdgeTime, std::int64_t> hops;  // ring: the distinct hops and how many there are of each
-    sim::Time there_and_back;           // tree: the hand-overs from the farthest rank to the root and back
-    int stages = 0, net_stages = 0;     // of the way there: hops inside machines, between them
+    sim::Time there_and_back;               // tree: the hand-overs from the farthest rank to the root and back
+    int stages = 0, net_stages = 0;         // of the way there: hops inside machines, between them
   };
   std::vector<Flow> flows;
   std::shared_ptr<const LinkClasses> classes;  // null: usages are in the cluster's own numbers

@@ -43,7 +43,8 @@ Tree tree_of(const Context& c, int channel) {
 enum TreeKind : std::uint16_t { kind_up = 0, kind_down = 1, kind_root = 2, kind_leaf = 3 };
 
 NetUse net_use(models::nccl::NetEdge edge, int channel, int node, bool up) {
-  return {edge, (static_cast<std::uint64_t>(channel) * 2 + (up ? 1 : 0)) * 1'000'003 + static_cast<std::uint64_t>(node)};
+  return {edge,
+          (static_cast<std::uint64_t>(channel) * 2 + (up ? 1 : 0)) * 1'000'003 + static_cast<std::uint64_t>(node)};
 }
 
 std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const models::nccl::Plan& plan,
@@ -84,8 +85,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
         down_hop[r] = connector.inside(node, b, a, down_agent(above), down_agent(rank));
       } else {
         const auto nic = pattern_of({bytes.count(), of_a_nic});
-        up_hop[r] = connector.across(std::array{net_use(c.comm.tree_up_net(channel, node), channel, node, true)}, up_agent(rank),
-                                     up_agent(above), pieces.count, piece, nic);
+        up_hop[r] = connector.across(std::array{net_use(c.comm.tree_up_net(channel, node), channel, node, true)},
+                                     up_agent(rank), up_agent(above), pieces.count, piece, nic);
         down_hop[r] = connector.across(std::array{net_use(c.comm.tree_down_net(channel, node), channel, node, false)},
                                        down_agent(above), down_agent(rank), pieces.count, piece, nic);
       }
@@ -94,8 +95,8 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
                           TreeKind kind, std::int64_t over_network) {
       auto& agent = program->agents[static_cast<std::size_t>(id)];
       agent.units = pieces.count;
-      agent.pattern = pattern_of(
-          {bytes.count(), kind, static_cast<std::int64_t>(from.size()), static_cast<std::int64_t>(to.size()), over_network});
+      agent.pattern = pattern_of({bytes.count(), kind, static_cast<std::int64_t>(from.size()),
+                                  static_cast<std::int64_t>(to.size()), over_network});
       agent.at = [=](std::int64_t k, sim::Unit& out) {
         out.kind = kind;
         out.bytes = pieces.at(k);
@@ -108,11 +109,10 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const m
       std::vector<sim::ConnectionId> from_children, to_children;
       // Those in the own machine first, so that agents of one pattern name their connections in one order.
       auto children = t.children[r];
-      const auto far = std::stable_partition(children.begin(), children.end(), [&](int child) {
-        return c.edges.node_of(child) == c.edges.node_of(rank);
-      });
-      const std::int64_t over_network = (children.end() - far) +
-                                        (t.parent[r] >= 0 && c.edges.node_of(t.parent[r]) != c.edges.node_of(rank) ? 8 : 0);
+      const auto far = std::stable_partition(
+          children.begin(), children.end(), [&](int child) { return c.edges.node_of(child) == c.edges.node_of(rank); });
+      const std::int64_t over_network =
+          (children.end() - far) + (t.parent[r] >= 0 && c.edges.node_of(t.parent[r]) != c.edges.node_of(rank) ? 8 : 0);
       for (const int child : children) {
         from_children.push_back(up_hop[static_cast<std::size_t>(child)].receive);
         to_children.push_back(down_hop[static_cast<std::size_t>(child)].send);
@@ -240,8 +240,9 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
     s.program = chunk_program(c, plan, costs);
     return s;
   }
-  const auto shape = c.shapes.get({static_cast<int>(plan.choice.algorithm), static_cast<int>(protocol), plan.channels, 0},
-                                  [&] { return shape_of(c, plan.channels, costs); });
+  const auto shape =
+      c.shapes.get({static_cast<int>(plan.choice.algorithm), static_cast<int>(protocol), plan.channels, 0},
+                   [&] { return shape_of(c, plan.channels, costs); });
   s.classes = shape->classes;
   const auto& p = costs.protocol;
   const sim::Rate flow_rate = c.cluster.network().model().flow_rate;

@@ -25,9 +25,9 @@ struct Series {
   std::string source, title, date;
   std::optional<std::string> system;  // catalog name
   int nodes = 1, gpus_per_node = 0, ranks = 0;
-  std::string fabric;            // ib, roce, …; empty within a node
-  int nics_per_node = 0;         // 0: not stated
-  double nic_gbps = 0;           // of one, Gb/s; 0: not stated
+  std::string fabric;     // ib, roce, …; empty within a node
+  int nics_per_node = 0;  // 0: not stated
+  double nic_gbps = 0;    // of one, Gb/s; 0: not stated
   std::optional<models::nccl::Version> nccl;
   std::map<std::string, std::string> env;
   std::string algo, net;  // what the source says in its own words: "not forced", "NCCL ring test"; "Socket"

@@ -51,8 +51,8 @@ struct Validation {
   std::map<std::string, SizeClasses> family_classes;     // the same families by size
   std::map<std::string, ErrorSummary> extents;           // "one machine", "two nodes", …
   std::map<std::string, SizeClasses> extent_classes;
-  std::map<std::string, int> extent_series;              // healthy series with a prediction
-  int counted_series = 0;                                // healthy series with a prediction
+  std::map<std::string, int> extent_series;  // healthy series with a prediction
+  int counted_series = 0;                    // healthy series with a prediction
   /// Medians over the series of each series' median: a sweep of a thousand sizes weighs as much as one of thirty.
   double median_of_series = 0, median_of_series_below_1M = 0, median_of_series_1M_to_64M = 0,
          median_of_series_from_64M = 0;

@@ -11,9 +11,9 @@ namespace linkcast::models {
 
 /// Costs of one protocol on one kind of GPU. Right for messages between GPUs of the same kind.
 struct ProtocolCost {
-  sim::Rate send;      // one channel, payload bytes per second: copying or reducing into the peer's FIFO or buffer
+  sim::Rate send;  // one channel, payload bytes per second: copying or reducing into the peer's FIFO or buffer
   sim::Rate all = sim::Rate::unlimited();  // all channels of a GPU together: they share its caches and its NVLink port
-  sim::Rate local;     // one channel: the last step, out of the own FIFO into the result
+  sim::Rate local;                         // one channel: the last step, out of the own FIFO into the result
   sim::Time overhead;  // the GPU's own work per unit (slice, or chunk of LL/LL128) before bytes move
   sim::Time hop;       // from the end (LL, LL128: the start) of the writer's work until the next GPU can use it
 };
@@ -33,7 +33,7 @@ struct GpuModel {
   sim::Time nvls_latency;       // flag rounds through the switch before the first and after the last chunk
   sim::Time nvls_overhead;      // per chunk
   sim::Time nvls_tree_overhead;  // per chunk of all heads, where machines form a tree (NVLSTree)
-  sim::Time nvls_jitter;        // as `jitter`, for NVLS
+  sim::Time nvls_jitter;         // as `jitter`, for NVLS
   sim::Time nvls_jitter_bound = sim::Time::microseconds(345);  // after which the heads' flags pull a late channel back
 };
 

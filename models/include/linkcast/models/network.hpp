@@ -28,8 +28,8 @@ struct NetworkModel {
   sim::Time simple;       // more in Simple: the receiving proxy must see the completion and tell the GPU
   sim::Time message;      // what a message occupies its flow (queue pair, endpoint) besides its bytes
   double p2p_efficiency = 1;  // what send/recv, whose many peers share buffers, reaches of the rate of a ring
-  sim::Time flush;        // a receiving GPU before Hopper reads back before it trusts what the NIC wrote (Simple)
-  sim::Time reduction;    // in its switches, there and back (SHARP)
+  sim::Time flush;            // a receiving GPU before Hopper reads back before it trusts what the NIC wrote (Simple)
+  sim::Time reduction;        // in its switches, there and back (SHARP)
   sim::Rate flow_rate = sim::Rate::unlimited();  // most that one flow carries: a TCP socket, an EFA endpoint
   bool gpudirect = true;                         // NICs reach GPU memory; else every byte is staged through the host
   Routing routing = Routing::adaptive;           // when the file does not say
