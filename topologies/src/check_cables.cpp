@@ -20,7 +20,8 @@ std::string bits(sim::Rate r) { return fmt::format("{:g} Gb/s", r.GBps() * 8); }
 
 class CableChecker {
  public:
-  CableChecker(const Network& n, Findings& out) : n_{n}, d_{n.data()}, out_{out}, explained_(n.switches().size()) {}
+  CableChecker(const Cluster& c, Findings& out)
+      : c_{c}, n_{c.network()}, d_{n_.data()}, out_{out}, explained_(n_.switches().size()) {}
 
   void run() {
     for (std::size_t s = 0; s < d_.switches.size(); ++s) {
@@ -41,7 +42,7 @@ class CableChecker {
   using Pair = std::pair<std::uint32_t, std::uint32_t>;
 
   std::string name(std::size_t s) const { return d_.switch_name(s); }
-  std::string name(const Cable& c) const { return n_.name_of_end(c.a) + "-" + n_.name_of_end(c.b); }
+  std::string name(const Cable& c) const { return end_name(c_, c.a) + "-" + end_name(c_, c.b); }
   static Pair ends(const Cable& c) { return std::minmax(c.a, c.b); }
   int group(std::uint32_t end) const { return d_.switches[switch_of(n_, end)].group; }
 
@@ -250,6 +251,7 @@ class CableChecker {
     }
   }
 
+  const Cluster& c_;
   const Network& n_;
   const Network::Data& d_;
   Findings& out_;
@@ -258,6 +260,6 @@ class CableChecker {
 
 }  // namespace
 
-void check_cables(const Network& network, Findings& out) { CableChecker{network, out}.run(); }
+void check_cables(const Cluster& cluster, Findings& out) { CableChecker{cluster, out}.run(); }
 
 }  // namespace linkcast::topologies

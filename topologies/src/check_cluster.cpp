@@ -104,7 +104,7 @@ std::vector<Finding> check(const Cluster& cluster) {
   Findings out;
   check_machines(cluster, out);
   if (!cluster.network().empty()) {
-    check_cables(cluster.network(), out);
+    check_cables(cluster, out);
     check_nics(cluster, out);
     check_reach(cluster, out);
   }

@@ -29,7 +29,7 @@ bool mostly(const std::map<T, int>& times) {
 }
 
 /// Switches and cables that are down or slower than their peers; switches with other numbers of cables than theirs.
-void check_cables(const Network& network, Findings& out);
+void check_cables(const Cluster& cluster, Findings& out);
 /// NICs without a cable, on another rail, plane or unit than their peers; units with fewer machines.
 void check_nics(const Cluster& cluster, Findings& out);
 

@@ -36,7 +36,11 @@ class NicChecker {
 
  private:
   std::string name(const Plugged& p) const {
-    return n_.name_of_end(static_cast<std::uint32_t>(n_.ports_of(p.node, p.nic)[static_cast<std::size_t>(p.port)]));
+    return end_name(c_, static_cast<std::uint32_t>(n_.ports_of(p.node, p.nic)[static_cast<std::size_t>(p.port)]));
+  }
+  std::string node_name(int original) const {
+    const auto& hosts = c_.data().node_names;
+    return hosts.empty() ? fmt::format("node[{}]", original) : hosts.at(static_cast<std::size_t>(original));
   }
   std::string place(const Plugged& p) const { return name(p) + "-" + d_.switch_name(static_cast<std::size_t>(p.leaf)); }
 
@@ -169,7 +173,7 @@ class NicChecker {
         for (const auto& [unit, n] : units) list.push_back(unit);
         out_.add(Severity::warning,
                  fmt::format("NICs in units {}, those of other machines are in one", fmt::join(list, " and ")),
-                 fmt::format("node[{}]", node));
+                 node_name(node));
         continue;
       }
       for (const auto& p : all_) {

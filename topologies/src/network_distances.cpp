@@ -159,8 +159,11 @@ class Counter {
     if (x.plane >= 0 && y.plane >= 0 && x.plane != y.plane) out |= other_plane;
     return out;
   }
-  static std::string name(NicPlace p) { return fmt::format("node[{}].nic[{}]", p.node, p.nic); }
-  static std::string example(const Spot& a, const Spot& b) {
+  std::string name(NicPlace p) const {
+    const auto port = end_name(cluster_, static_cast<std::uint32_t>(net_.ports_of(p.node, p.nic).front()));
+    return port.substr(0, port.find(".port["));
+  }
+  std::string example(const Spot& a, const Spot& b) {
     const auto& to = b.first.node != a.first.node ? b.first : b.second;
     return name(a.first.node != to.node ? a.first : a.second) + " - " + name(to);
   }
@@ -202,7 +205,7 @@ class Counter {
       if (is_switch(net_, c.a) || is_switch(net_, c.b) || !c.up) continue;
       const auto latency = d_.cable_models[c.model].latency;
       auto& row = rows[latency];
-      if (row.pairs == 0) row.example = net_.name_of_end(c.a) + " - " + net_.name_of_end(c.b);
+      if (row.pairs == 0) row.example = end_name(cluster_, c.a) + " - " + end_name(cluster_, c.b);
       row.pairs += 1;
       row.way = "one cable";
       row.reachable = true;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "linkcast/topologies/cluster.hpp"
 #include "network_data.hpp"
 
 namespace linkcast::topologies {
@@ -27,5 +28,8 @@ inline bool works(const Network& n, const Cable& c) {
   const auto up = [&](std::uint32_t end) { return !is_switch(n, end) || n.switches()[switch_of(n, end)].up; };
   return c.up && up(c.a) && up(c.b);
 }
+
+/// As Network::name_of_end, with the host's name where there is one: "h017.nic[3]".
+std::string end_name(const Cluster& cluster, std::uint32_t end);
 
 }  // namespace linkcast::topologies
