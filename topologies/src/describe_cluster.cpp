@@ -83,12 +83,13 @@ void describe_cables(const Network& n, ClusterDescription& d) {
       row.down += c.count;
       continue;
     }
-    const auto rate = m.bare * c.count;
+    const auto rate = rate_of(n.data(), c);
+    const auto add = [&](sim::Rate& to) { to = sim::Rate::bytes_per_second(sum_of(to.bytes_per_second(), rate)); };
     if (low == high) {
-      if (low >= 0) tiers[low].across = tiers[low].across + rate;
+      if (low >= 0) add(tiers[low].across);
     } else {
-      tiers[high].down = tiers[high].down + rate;
-      if (low >= 0) tiers[low].up = tiers[low].up + rate;
+      add(tiers[high].down);
+      if (low >= 0) add(tiers[low].up);
     }
   }
   for (auto& [key, row] : rows) d.cables.push_back(std::move(row));
@@ -114,8 +115,10 @@ void describe_ends(const Cluster& c, ClusterDescription& d) {
       for (auto a = data.first_arc[port]; a < data.first_arc[port + 1]; ++a) {
         const auto& cable = data.cables[data.arcs[a] / 2];
         if (!works(n, cable)) continue;
-        bare += data.cable_models[cable.model].bare.bytes_per_second() * cable.count;
-        payload += data.cable_models[cable.model].payload.bytes_per_second() * cable.count;
+        const auto& m = data.cable_models[cable.model];
+        bare = sum_of(bare, rate_of(data, cable));
+        payload = sum_of(payload, static_cast<std::int64_t>(static_cast<double>(rate_of(data, cable)) *
+                                                            (m.payload.GBps() / m.bare.GBps())));
       }
     }
   }

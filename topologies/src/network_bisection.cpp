@@ -40,10 +40,6 @@ void add_pair(FlowGraph& g, std::size_t a, std::size_t b, std::int64_t forward, 
   reverse[back] = there;
 }
 
-std::int64_t rate_of(const Network::Data& d, const Cable& c) {
-  return d.cable_models[c.model].bare.bytes_per_second() * c.count;
-}
-
 std::size_t count_distinct(std::vector<std::uint64_t> labels) {
   std::ranges::sort(labels);
   return static_cast<std::size_t>(std::ranges::unique(labels).begin() - labels.begin());
@@ -86,9 +82,10 @@ sim::Rate max_flow_between(const Network& network, const std::vector<std::uint8_
     if (is_switch(network, c.a) || !works(network, c)) continue;
     const auto a = side_of(c.a);
     if (!is_switch(network, c.b)) {
-      if (a + side_of(c.b) == 3 && a != 0) straight += rate_of(d, c);
+      if (a + side_of(c.b) == 3 && a != 0) straight = sum_of(straight, rate_of(d, c));
     } else if (a != 0) {
-      (a == 1 ? in : out)[switch_of(network, c.b)] += rate_of(d, c);
+      auto& all = (a == 1 ? in : out)[switch_of(network, c.b)];
+      all = sum_of(all, rate_of(d, c));
     }
   }
   std::vector<std::uint64_t> labels(d.switches.size());
@@ -98,9 +95,11 @@ sim::Rate max_flow_between(const Network& network, const std::vector<std::uint8_
   const std::size_t n = classes.empty() ? 0 : std::size_t{*std::ranges::max_element(classes)} + 1;
 
   std::vector<std::int64_t> from_source(n, 0), to_sink(n, 0);
+  std::int64_t total = straight;
   for (std::size_t s = 0; s < classes.size(); ++s) {
-    from_source[classes[s]] += in[s];
-    to_sink[classes[s]] += out[s];
+    from_source[classes[s]] = sum_of(from_source[classes[s]], in[s]);
+    total = sum_of(total, in[s]);
+    to_sink[classes[s]] = sum_of(to_sink[classes[s]], out[s]);
   }
   std::unordered_map<std::uint64_t, std::int64_t> between;
   for (const auto& c : d.cables) {
@@ -108,8 +107,10 @@ sim::Rate max_flow_between(const Network& network, const std::vector<std::uint8_
     auto a = classes[switch_of(network, c.a)], b = classes[switch_of(network, c.b)];
     if (a == b) continue;
     if (a > b) std::swap(a, b);
-    between[(std::uint64_t{a} << 32) | b] += rate_of(d, c);
+    auto& all = between[(std::uint64_t{a} << 32) | b];
+    all = sum_of(all, rate_of(d, c));
   }
+  if (total == most_rate) return sim::Rate::bytes_per_second(most_rate);
   FlowGraph g{n + 2};
   for (std::size_t k = 0; k < n; ++k) {
     if (from_source[k] > 0) add_pair(g, n, k, from_source[k], 0);

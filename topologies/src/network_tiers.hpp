@@ -1,6 +1,7 @@
 // What descriptions, checks and drawings share about a network: in which tier an end is, what tiers are called.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "linkcast/topologies/cluster.hpp"
@@ -27,6 +28,14 @@ std::string tier_name(const Network& n, int tier);
 inline bool works(const Network& n, const Cable& c) {
   const auto up = [&](std::uint32_t end) { return !is_switch(n, end) || n.switches()[switch_of(n, end)].up; };
   return c.up && up(c.a) && up(c.b);
+}
+
+/// Sums of rates of whole networks: files may say 1000 TB/s of thousands of cables.
+inline constexpr std::int64_t most_rate = std::int64_t{4} * 1'000'000'000'000'000'000;
+inline std::int64_t sum_of(std::int64_t a, std::int64_t b) { return a > most_rate - b ? most_rate : a + b; }
+inline std::int64_t rate_of(const Network::Data& d, const Cable& c) {
+  const auto one = d.cable_models[c.model].bare.bytes_per_second();
+  return one > most_rate / c.count ? most_rate : one * c.count;
 }
 
 /// As Network::name_of_end, with the host's name where there is one: "h017.nic[3]".
