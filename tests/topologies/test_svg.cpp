@@ -101,6 +101,17 @@ TEST_CASE("what is broken is drawn by itself, red and dashed", "[topologies][svg
   CHECK(d.svg().find("warning: spine[9]: down") != std::string::npos);
 }
 
+TEST_CASE("networks without tiers, and none", "[topologies][svg]") {
+  for (const auto* network :
+       {"nodes: 64\nnetwork: {type: torus, switch: qm9700, dims: [4, 4, 4]}\n",
+        "nodes: 9\nnetwork: {type: torus, switch: qm9700, dims: [9]}\n", "nodes: 3\nnetwork: {type: ideal}\n", "",
+        "network: {cables: [{from: \"node[0].nic[0]\", to: \"node[1].nic[0]\"}, "
+        "{from: \"node[0].nic[1]\", to: \"node[1].nic[1]\", state: down}]}\n"}) {
+    INFO(network);
+    check_page(draw(cluster_of(machine_with(2, network)), {}));
+  }
+}
+
 TEST_CASE("names with characters of XML", "[topologies][svg]") {
   const auto c = cluster_of(machine_with(1, "title: \"<b> & \\\"c\\\"\"\nnetwork: {type: ideal, hosts: [a<b, c&d]}\n"));
   const auto svg = to_svg(c);

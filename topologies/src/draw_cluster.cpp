@@ -104,6 +104,7 @@ class Page {
       place_row(*t);
       y_ += box_height + row_gap;
     }
+    if (arcs.contains(-1)) y_ += 70;  // machines back to back
     top_[-1] = y_;
     place_row(-1);
     y_ += inside_.height + 14;
@@ -180,13 +181,14 @@ class Page {
     line.x2 = to;
     line.y1 = low.y;
     line.y2 = high.y + high.h;
-    if (sketch_.boxes[b.low].tier == sketch_.boxes[b.high].tier) {
+    const bool level = sketch_.boxes[b.low].tier == sketch_.boxes[b.high].tier;
+    if (level) {
       line.x1 = low.centre();
       line.x2 = high.centre();
       line.y1 = line.y2 = low.y;
       line.bend = std::min(55.0, 12 + std::abs(line.x1 - line.x2) / 10);
     }
-    if (b.nic >= 0) line.y1 = low.y + (inside_.height > 0 ? nic_top_ : 0);
+    if (b.nic >= 0 && !level) line.y1 = low.y + (inside_.height > 0 ? nic_top_ : 0);
     const auto width = [](std::int64_t n) {
       return std::clamp(1 + 0.7 * std::log2(static_cast<double>(std::max<std::int64_t>(n, 1))), 1.0, 7.0);
     };
