@@ -54,10 +54,11 @@ Rows facts(const ClusterDescription& d) {
                                          100 * d.packet_efficiency * d.residual)});
   for (const auto& s : d.switches) rows.push_back({s.tier + " " + s.model, fmt::format("{}, {}", s.count, ports(s))});
   for (const auto& c : d.cables) {
-    rows.push_back({fmt::format("cable {}-{}{}", c.from, c.to, c.between_groups ? ", far" : ""),
-                    fmt::format("{} x {} ({} one way, {} payload), {:.0f} ns{}{}", c.count, bits(c.bare), rate(c.bare),
-                                rate(c.payload), c.latency.us() * 1000, c.state == "up" ? "" : ", " + c.state,
-                                c.down > 0 ? fmt::format(", {} down", c.down) : "")});
+    rows.push_back(
+        {fmt::format("cable {}-{}{}", c.from, c.to, c.between_groups ? ", far" : ""),
+         fmt::format("{} x {} ({} one way, {} payload), {:.0f} ns{}{}", c.count, bits(c.bare), rate(c.bare),
+                     rate(c.payload), c.latency.us() * 1000, c.state == "up" || c.state == "down" ? "" : ", " + c.state,
+                     c.down > 0 ? fmt::format(", {} down", c.down) : "")});
   }
   const auto nvlink = d.machine.nvlink_bare;
   if (nvlink > sim::Rate{}) rows.push_back({"NVLink of a GPU", fmt::format("{} one way", rate(nvlink))});
