@@ -160,7 +160,7 @@ int perform_varied(const CollectiveOptions& options, Io& io) {
   if (options.json)
     io.out << json_of(key, answers, op);
   else
-    io.out << fmt::format("# {} on {}\n", op, options.machine.topology) << table_of(key, answers, sizes, rows);
+    io.out << fmt::format("# {}{}{}\n", op, options.machine.topology.empty() ? "" : " on ", options.machine.topology) << table_of(key, answers, sizes, rows);
   return io.stop.stop_requested() ? interrupted : done;
 }
 

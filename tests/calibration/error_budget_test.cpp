@@ -67,7 +67,7 @@ TEST_CASE("error budget of the families") {
     std::string text =
         "# Median absolute relative error of the predicted time that is allowed, by family and size class, in per "
         "cent.\n"
-        "# Healthy series of tests/data/collectives within one node. Made by tests/calibration/error_budget_test.cpp.\n"
+        "# Healthy series of tests/data/collectives within and between (*N) machines. Made by tests/calibration/error_budget_test.cpp.\n"
         "# system collective sizes budget_percent\n";
     for (const auto& [name, error] : errors) text += fmt::format("{} {:.0f}\n", name, 100 * budget_for(error));
     std::ofstream(test::repository() / "tests/data/error_budget.txt", std::ios::binary) << text;
@@ -125,6 +125,7 @@ TEST_CASE("series without a prediction say why") {
   all[1].system = "dgx-h10";
   all[2].system = "dgx-h100";
   all[2].nodes = 2;
+  all[2].ranks = 17;
   all[3].system = "dgx-h100";
   all[3].ranks = 9;
   all[4].system = "dgx-h100";
@@ -132,8 +133,8 @@ TEST_CASE("series without a prediction say why") {
   const auto v = calibration::validate(all);
   CHECK(v.series[0].skipped == "no system named");
   CHECK(v.series[1].skipped == "no system 'dgx-h10' in the catalog; did you mean 'dgx-h100'?");
-  CHECK(v.series[2].skipped == "across nodes: a later step");
-  CHECK(v.series[3].skipped == "9 ranks, but dgx-h100 has 8 GPUs");
+  CHECK(v.series[2].skipped == "no prediction: 17 ranks do not divide over 2 nodes");
+  CHECK(v.series[3].skipped == "no prediction: 9 ranks, but dgx-h100 has 8 GPUs");
   CHECK(v.series[4].skipped == "the times are the host's (nccl-tests -C), not the collective's");
   CHECK(v.counted_series == 0);
   CHECK(v.all.points == 0);

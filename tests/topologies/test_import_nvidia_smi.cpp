@@ -242,12 +242,6 @@ TEST_CASE("topo -m: what a matrix implies", "[topologies][import]") {
                     "      - {cpu: 1, gpus: 1}\n"
                     "      - {cpu: 1, switch: pex88096, nics: [2, 3]}\n") != std::string::npos);
   }
-  SECTION("without a NIC in the like machine, the NICs' rate is asked for") {
-    ImportOptions o;
-    o.machine = "pcie-a100";
-    const auto p = problems("\tGPU0\tNIC0\nGPU0\t X \tPHB\nNIC0\tPHB\t X \n", o);
-    CHECK(p[0].problem.find("does not say how fast") != std::string::npos);
-  }
 }
 
 TEST_CASE("topo -m: what cannot be is refused where it stands", "[topologies][import]") {

@@ -79,10 +79,10 @@ FlowShape shape_of(const Context& c, int channels, const Costs& costs) {
     auto& flow = shape.flows[i];
     const int channel = flow.channels[0];
     const int tree = c.comm.nvls_tree_index(channel);
+    std::vector<Time> edge(static_cast<std::size_t>(nodes));  // from a node to its parent and back
     for (int node = 0; node < nodes; ++node) {
       add_machine(c, node, 1.0, 1.0, builder.inside(i));
       if (c.comm.tree_place(tree, node).parent < 0) continue;
-      Time hops;
       for (const bool up : {true, false}) {
         const auto uses = net_uses(c, channel, node, up);
         for (const auto& use : uses) {
@@ -90,16 +90,19 @@ FlowShape shape_of(const Context& c, int channels, const Costs& costs) {
           c.edges.add_wire(builder.network(i), use, 1.0 / static_cast<double>(uses.size()));
         }
         const auto t = c.edges.time(uses.front(), costs);
-        hops += t.hop + t.message;
+        edge[static_cast<std::size_t>(node)] += t.hop + t.message;
+        flow.farthest = std::max(flow.farthest, t.hop);
       }
-      // The way from this node to the root: as many edges as its depth, of about this kind.
+    }
+    for (int node = 0; node < nodes; ++node) {
+      Time way;
       int depth = 0;
-      for (int at = node; at >= 0; at = c.comm.tree_place(tree, at).parent) ++depth;
-      --depth;
-      if (depth > flow.net_stages || (depth == flow.net_stages && depth * hops > flow.there_and_back)) {
-        flow.net_stages = depth;
-        flow.there_and_back = depth * hops;
+      for (int at = node; c.comm.tree_place(tree, at).parent >= 0; at = c.comm.tree_place(tree, at).parent) {
+        way += edge[static_cast<std::size_t>(at)];
+        ++depth;
       }
+      flow.net_stages = std::max(flow.net_stages, depth);
+      flow.there_and_back = std::max(flow.there_and_back, way);
     }
   }
   builder.finish(shape, c.classify);
@@ -223,6 +226,9 @@ Schedule build_nvls_tree(const Context& c, const models::nccl::Call& call, const
     flow.cap = sim::Rate::from_GBps(static_cast<double>(loop.count()) / work.us() * 1e-3) *
                (static_cast<double>(sum.count()) / static_cast<double>(largest.count()));
     if (c.comm.nodes() > 1) {
+      if (pieces_of(largest, loop).count > plan.slots)
+        flow.cap = std::min(flow.cap, scaled(window_rate(plan.slots, loop, way.farthest, network),
+                                           static_cast<double>(sum.count()) / static_cast<double>(largest.count())));
       // Up the tree and down again: at each edge a NIC passes on a chunk that stands whole in its buffer, and the next
       // machine works on it.
       flow.fixed.add(sim::Cause::latency, way.there_and_back);

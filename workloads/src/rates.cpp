@@ -21,6 +21,12 @@ std::vector<sim::Usage> UsageSum::take() const {
   return out;
 }
 
+sim::Rate window_rate(int slots, sim::Bytes unit, sim::Time hop, sim::Rate wire) {
+  const auto round_trip = 2 * hop + transfer_time(unit, wire);
+  if (round_trip <= sim::Time{}) return sim::Rate::unlimited();
+  return sim::Rate::from_GBps(static_cast<double>(unit.count()) * slots / round_trip.us() * 1e-3);
+}
+
 void UsageSum::add(const UsageSum& other, double weight) {
   for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] += other.weights_[i] * weight;
 }

@@ -148,7 +148,8 @@ struct Shares {
 /// How long one channel takes in steady company (every channel at the same step), by the recursion that the chunk
 /// engine executes; docs/models.md has the derivation. A chunk visits the hops in turn, so what counts over many steps
 /// is the mean of what they take, unless one hop is so slow that all wait for it.
-Time channel_time(const std::vector<Loops>& loops, int sends, const Costs& costs, const Hops& hops, const Shares& r) {
+Time channel_time(const std::vector<Loops>& loops, int sends, const Costs& costs, const Hops& hops, const Shares& r,
+                  int slots) {
   const auto& p = costs.protocol;
   std::int64_t ranks = 0;
   for (const auto& [_, count] : hops) ranks += count;
@@ -163,11 +164,13 @@ Time channel_time(const std::vector<Loops>& loops, int sends, const Costs& costs
     const Time take = transfer_time(l.slice(0), p.local);
     const Time copy = p.overhead + transfer_time(l.slice(0), p.send);  // into the buffer that the NIC reads
     const auto nic = [&](const EdgeTime& hop) { return hop.message + transfer_time(l.slice(0), r.network); };
+    // A slot is free again when its slice has gone there and word of it has come back: long ways are held back by that.
+    const auto window = [&](const EdgeTime& hop) { return (2 * hop.hop + nic(hop)) / slots; };
     Time loop;
     if (costs.cut_through) {
       Time slowest;
       for (const auto& [hop, _] : hops)
-        slowest = std::max(slowest, hop.network ? std::max(copy, nic(hop)) : p.overhead + move);
+        slowest = std::max(slowest, hop.network ? std::max({copy, nic(hop), window(hop)}) : p.overhead + move);
       const Time period =
           std::max(slowest, mean([&](const EdgeTime& hop) {
                      return hop.network ? copy + nic(hop) + hop.hop : p.overhead + std::max(move, hop.hop);
@@ -178,7 +181,7 @@ Time channel_time(const std::vector<Loops>& loops, int sends, const Costs& costs
              });
     } else {
       const auto busy = [&](const EdgeTime& hop) {
-        return l.slices * (hop.network ? std::max(copy, nic(hop)) : p.overhead + move);
+        return l.slices * (hop.network ? std::max({copy, nic(hop), window(hop)}) : p.overhead + move);
       };
       Time slowest;  // a chunk on the hop that is busy longest
       for (const auto& [hop, _] : hops) slowest = std::max(slowest, busy(hop));
@@ -292,7 +295,8 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
     const double channels = static_cast<double>(part.sum.count()) / static_cast<double>(part.largest.count());
     parts.push_back(part);
     usages.push_back(flow.usages);
-    caps.push_back((c.comm.nodes() > 1 ? std::min(costs.protocol.send, flow_rate) : costs.protocol.send) * channels);
+    const sim::Rate cap = c.comm.nodes() > 1 ? std::min(costs.protocol.send, flow_rate) : costs.protocol.send;
+    caps.push_back(cap * channels);
   }
   const auto rates = rates_together(shape->classes ? shape->classes->table : c.resources, usages, caps);
 
@@ -314,7 +318,7 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
     flow.usages = std::move(usages[i]);
     flow.cap = caps[i];
     const bool several = c.comm.nodes() > 1;
-    Time all = channel_time(loops, sends, costs, shape->flows[i].hops, several ? shares : Shares{share, share});
+    Time all = channel_time(loops, sends, costs, shape->flows[i].hops, several ? shares : Shares{share, share}, plan.slots);
     if (several) {
       // At least what the busiest link takes, after the first chunk has come round to it and before the last is taken.
       Time round;

@@ -30,6 +30,7 @@ struct FlowShape {
     std::vector<sim::Usage> usages;         // per byte
     std::map<EdgeTime, std::int64_t> hops;  // ring: the distinct hops and how many there are of each
     sim::Time there_and_back;               // tree: the hand-overs from the farthest rank to the root and back
+    sim::Time farthest;  // the slowest hand-over between machines
     int stages = 0, net_stages = 0;         // of the way there: hops inside machines, between them
   };
   std::vector<Flow> flows;

@@ -206,6 +206,7 @@ void add_tree(const Context& c, int channel, const Costs& costs, UsageSum& insid
         c.edges.add_wire(network, use, costs.wire);
         const auto t = c.edges.time(use, costs);
         way.hops += t.hop + t.message;
+        flow.farthest = std::max(flow.farthest, t.hop);
       }
       ++way.net_stages;
       to_head[static_cast<std::size_t>(child)] = way;
@@ -262,6 +263,10 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
     }
     auto slowest = std::min(p.send, p.local);
     if (c.comm.nodes() > 1) slowest = std::min(slowest, flow_rate);
+    if (c.comm.nodes() > 1 && pieces_of(part.largest, plan.chunk).count > 8)
+      slowest = std::min({slowest,
+                          window_rate(8, std::min(plan.chunk, part.largest), flow.farthest,
+                                      std::min(flow_rate, shape->network_alone))});
     parts.push_back(part);
     usages.push_back(flow.usages);
     caps.push_back(slowest * (static_cast<double>(part.sum.count()) / static_cast<double>(part.largest.count())));
