@@ -267,7 +267,8 @@ const CablePart* Parts::cable(const std::string& n, const Value& at) {
 void Parts::check_own() {
   if (!own_) return;
   MapReader r{context_, *own_, "'parts'"};
-  for (std::string_view kind : {"gpus", "links", "switches", "cpus", "hosts", "nics", "networks", "network_switches", "cables"}) {
+  for (std::string_view kind :
+       {"gpus", "links", "switches", "cpus", "hosts", "nics", "networks", "network_switches", "cables"}) {
     const auto* group = r.find(kind);
     if (!group) continue;
     if (!group->is_map()) {
