@@ -81,6 +81,15 @@ calibration::Floor floor_of(const std::string& word) {
   return one_of<Floor>("floor", word, {{"shipped", Floor::shipped}, {"known", Floor::known}});
 }
 
+models::Routing routing_of(const std::string& word) {
+  using models::Routing;
+  return one_of<Routing>("routing", word,
+                         {{"adaptive", Routing::adaptive},
+                          {"spray", Routing::spray},
+                          {"ecmp", Routing::ecmp},
+                          {"by_destination", Routing::by_destination}});
+}
+
 void register_errors(py::module_& module) {
   // Owned by the module for as long as the interpreter lives; the translator only borrows them.
   static py::handle input_error, internal_error;

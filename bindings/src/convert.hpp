@@ -7,6 +7,7 @@
 
 #include "linkcast/calibration/validate.hpp"
 #include "linkcast/models/gpu.hpp"
+#include "linkcast/models/network.hpp"
 #include "linkcast/models/nccl/types.hpp"
 #include "linkcast/workloads/collective.hpp"
 
@@ -17,6 +18,7 @@ models::nccl::Op op_of(const std::string& word);
 models::LaunchMode launch_of(const std::string& word);
 workloads::Fidelity fidelity_of(const std::string& word);
 calibration::Floor floor_of(const std::string& word);
+models::Routing routing_of(const std::string& word);
 
 /// Defines InputError (a ValueError with `.diagnostics`) and InternalError (a RuntimeError) in the module.
 void register_errors(pybind11::module_& module);

@@ -16,6 +16,7 @@
 #include "linkcast/models/nccl/types.hpp"
 #include "linkcast/sim/account.hpp"
 #include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/topologies/cluster.hpp"
 #include "linkcast/topologies/fabric.hpp"
 #include "linkcast/workloads/collective.hpp"
 #include "linkcast/workloads/sizes.hpp"
@@ -25,12 +26,24 @@ namespace py = pybind11;
 namespace linkcast::bindings {
 namespace {
 
+using topologies::Cluster;
 using topologies::Fabric;
 using Words = std::map<std::string, std::string>;
 
 Fabric load(const std::string& name_or_path, int nodes, const Words& params) {
   py::gil_scoped_release unlocked;
   return topologies::load(name_or_path, {nodes, params});
+}
+
+Cluster load_cluster(const std::string& name_or_path, int nodes, const Words& params,
+                     const std::optional<std::string>& network, const std::optional<std::string>& routing) {
+  py::gil_scoped_release unlocked;
+  topologies::ClusterOptions options;
+  options.nodes = nodes;
+  options.params = params;
+  options.fabric = network;
+  if (routing) options.routing = routing_of(*routing);
+  return topologies::load_cluster(name_or_path, options);
 }
 
 std::vector<std::string> gpu_names(const Fabric& fabric) {
@@ -62,7 +75,7 @@ struct CollectiveArguments {
   int root = 0;
 };
 
-py::dict collective(const Fabric& fabric, const std::vector<std::int64_t>& sizes, const CollectiveArguments& a) {
+py::dict collective(const Cluster& cluster, const std::vector<std::int64_t>& sizes, const CollectiveArguments& a) {
   workloads::CommunicatorOptions options;
   options.nccl = models::nccl::Version::parse(a.nccl);
   for (const auto& [name, value] : a.env) options.env.set(name, value);
@@ -81,7 +94,7 @@ py::dict collective(const Fabric& fabric, const std::vector<std::int64_t>& sizes
   std::vector<workloads::CollectiveRow> rows;
   {
     py::gil_scoped_release unlocked;
-    const workloads::CollectiveModel model{fabric, options};
+    const workloads::CollectiveModel model{cluster, options};
     for (const auto size : sizes) {
       call.bytes = sim::Bytes{size};
       rows.push_back(model.run(call));
@@ -211,20 +224,39 @@ PYBIND11_MODULE(_core, m) {
       .def(
           "slice", [](const Fabric& f, const std::vector<int>& ranks) { return f.slice(ranks); }, py::arg("ranks"));
 
+  py::class_<Cluster>(m, "Cluster")
+      .def(py::init<Fabric>(), py::arg("machine"))
+      .def_static("load", &load_cluster, py::arg("name_or_path"), py::arg("nodes"), py::arg("params"),
+                  py::arg("network"), py::arg("routing"))
+      .def_property_readonly("name", [](const Cluster& c) { return c.name(); })
+      .def_property_readonly("nodes", &Cluster::nodes)
+      .def_property_readonly("ranks", &Cluster::ranks)
+      .def_property_readonly("gpus_per_node", &Cluster::gpus_per_node)
+      .def_property_readonly(
+          "assumptions",
+          [](const Cluster& c) { return std::vector<std::string>{c.assumptions().begin(), c.assumptions().end()}; })
+      .def(
+          "job",
+          [](const Cluster& c, const std::vector<int>& nodes, const std::vector<int>& gpus) {
+            return c.job(nodes, gpus);
+          },
+          py::arg("nodes"), py::arg("gpus"));
+  py::implicitly_convertible<Fabric, Cluster>();
+
   m.def("catalog_names", &linkcast::topologies::catalog_names);
   m.def("op_names", &linkcast::models::nccl::op_names);
   m.def("parse_sizes", &parse_sizes, py::arg("text"));
   m.def(
       "collective",
-      [](const Fabric& fabric, const std::string& op, const std::vector<std::int64_t>& sizes, const std::string& nccl,
+      [](const Cluster& cluster, const std::string& op, const std::vector<std::int64_t>& sizes, const std::string& nccl,
          const Words& env, const std::string& launch, std::optional<double> launch_floor_us,
          const std::string& fidelity, const std::string& dtype, bool in_place, int root, bool registered,
          bool symmetric_windows) {
         return collective(
-            fabric, sizes,
+            cluster, sizes,
             {op, nccl, launch, fidelity, dtype, env, launch_floor_us, in_place, registered, symmetric_windows, root});
       },
-      py::arg("fabric"), py::arg("op"), py::arg("sizes"), py::kw_only(), py::arg("nccl"), py::arg("env"),
+      py::arg("cluster"), py::arg("op"), py::arg("sizes"), py::kw_only(), py::arg("nccl"), py::arg("env"),
       py::arg("launch"), py::arg("launch_floor_us"), py::arg("fidelity"), py::arg("dtype"), py::arg("in_place"),
       py::arg("root"), py::arg("registered"), py::arg("symmetric_windows"));
   m.def("validate", &validate, py::arg("paths"), py::kw_only(), py::arg("fidelity"), py::arg("floor"),

@@ -51,3 +51,24 @@ def test_every_problem_of_a_file_at_its_place(tmp_path):
 def test_a_folder_is_no_machine(tmp_path):
     with pytest.raises(linkcast.InputError):
         linkcast.Fabric.load(tmp_path)
+
+
+def test_a_cluster_has_nodes_and_jobs():
+    cluster = linkcast.Cluster.load("dgx-h100", nodes=4)
+    assert (cluster.nodes, cluster.ranks, cluster.gpus_per_node) == (4, 32, 8)
+    assert "ideal" in cluster.assumptions[0]
+    assert cluster.job([3, 1]).ranks == 16
+    with pytest.raises(linkcast.InputError, match="named twice"):
+        cluster.job([1, 1])
+
+
+def test_two_nodes_are_slower_than_one():
+    one = linkcast.collective("dgx-h100", "all_gather", "1G")
+    two = linkcast.collective(linkcast.Cluster.load("dgx-h100", nodes=2), "all_gather", "1G")
+    assert two.ranks == 16
+    assert two.time_us[0] > one.time_us[0]
+
+
+def test_routing_is_a_known_word():
+    with pytest.raises(linkcast.InputError, match="routing"):
+        linkcast.Cluster.load("dgx-h100", nodes=2, routing="random")

@@ -1,6 +1,6 @@
 """How long will a GPU collective take on that machine, and why?
 
-Linkcast replays collectives in a discrete-event model of NVLink, NVSwitch and PCIe machines, after making the choices
+Linkcast replays collectives in a discrete-event model of NVLink, NVSwitch, PCIe and the networks between machines, after making the choices
 that NCCL would make there.
 
 Examples
@@ -17,6 +17,7 @@ Units stand in the names: ``_us`` microseconds, ``_bytes`` bytes, ``_GBps`` 10**
 Wrong input raises :class:`InputError`, a ``ValueError`` whose text says where, what, and what to write instead.
 """
 
+from ._cluster import Cluster
 from ._collective import CollectiveResult, collective
 from ._core import InputError, InternalError, __version__
 from ._fabric import Fabric, catalog
@@ -24,6 +25,7 @@ from ._sizes import parse_sizes
 from ._validate import Validation, validate
 
 __all__ = [
+    "Cluster",
     "CollectiveResult",
     "Fabric",
     "InputError",

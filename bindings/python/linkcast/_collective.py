@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
 import numpy as np
 
 from . import _core
+from ._cluster import Cluster
 from ._fabric import Fabric
 from ._sizes import Sizes, parse_sizes
 from ._words import environment_of
@@ -99,7 +100,7 @@ class CollectiveResult:
 
 
 def collective(
-    fabric: Union[Fabric, str, os.PathLike[str]],
+    fabric: Union[Fabric, Cluster, str, os.PathLike[str]],
     op: str,
     sizes: Sizes,
     *,
@@ -120,8 +121,9 @@ def collective(
 
     Parameters
     ----------
-    fabric : Fabric, str or path
-        The machine; a name or a file is loaded. Slice it for fewer GPUs.
+    fabric : Fabric, Cluster, str or path
+        The machine or the cluster; a name or a file is loaded, with its network where it has one. Slice a fabric, or
+        take a job of a cluster, for fewer GPUs.
     op : str
         "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall", "sendrecv", "gather" or
         "scatter"; NCCL's own spelling ("AllReduce") does too.
@@ -168,8 +170,8 @@ def collective(
     >>> bool(abs(sum(r.account.values()) - r.time_us).max() < 1e-6)
     True
     """
-    if not isinstance(fabric, Fabric):
-        fabric = Fabric.load(fabric)
+    if not isinstance(fabric, (Fabric, Cluster)):
+        fabric = Cluster.load(fabric)
     found = _core.collective(
         fabric._core,
         op,
