@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUNS = 9
 SWEEP = ["collective", "all_reduce", "--topology", "dgx-h100", "--size", "8:16G:x2"]
 GIBIBYTE = ["collective", "all_reduce", "--size", "1G", "--fidelity", "chunk", "--topology"]
+CLUSTER = ["collective", "all_reduce", "--topology"]
 COMMANDS = [
     ("sweep 8 B to 16 GiB, dgx-h100, flow", SWEEP),
     ("sweep 8 B to 16 GiB, dgx-h100, chunk", [*SWEEP, "--fidelity", "chunk"]),
@@ -25,13 +26,17 @@ COMMANDS = [
     ("1 GiB, dgx-h100, chunk, ring, not folded", [*GIBIBYTE, "dgx-h100", "--env", "NCCL_ALGO=Ring", "--no-fold"]),
     ("1 GiB, 512 GPUs, chunk", [*GIBIBYTE, str(ROOT / "tests/bench/data/nvlink-512.yaml")]),
     ("1 GiB, 512 GPUs, chunk, ring", [*GIBIBYTE, str(ROOT / "tests/bench/data/nvlink-512.yaml"), "--env", "NCCL_ALGO=Ring"]),
+    ("1 GiB, 16,384 GPUs, flow", [*CLUSTER, "configs/topologies/h100-16k.yaml", "--size", "1G"]),
+    ("sweep, 16,384 GPUs, flow", [*CLUSTER, "configs/topologies/h100-16k.yaml"]),
+    ("1 GiB, 131,072 GPUs, flow", [*CLUSTER, "configs/topologies/h100-131k.yaml", "--size", "1G"]),
+    ("alltoall 1 GiB, 1,016 GPUs, flow", ["collective", "alltoall", "--topology", "superpod-h100", "--size", "1G"]),
     ("validate, 112 series", ["validate", str(ROOT / "tests/data/collectives")]),
 ]
 
 
 def run_once(command):
     started = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
@@ -45,7 +50,7 @@ def main():
     print("| command | wall, median (range) | CPU | peak memory |")
     print("|---|---|---|---|")
     for name, arguments in COMMANDS:
-        command = [sys.argv[1], *arguments]
+        command = [str(pathlib.Path(sys.argv[1]).resolve()), *arguments]
         run_once(command)
         runs = [run_once(command) for _ in range(RUNS)]
         wall, cpu, memory = zip(*runs)

@@ -271,8 +271,8 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
   s.channels = plan.channels;
   if (f == Fidelity::chunk) s.program = chunk_program(c, plan, costs, sends);
   const auto shape =
-      c.shapes.get({static_cast<int>(plan.choice.algorithm), static_cast<int>(protocol), plan.channels, 0},
-                   [&] { return shape_of(c, plan.channels, costs); });
+      shape_for(c, plan.choice.algorithm, protocol, plan.channels,
+                [&](int channels) { return shape_of(c, channels, costs); });
   s.classes = f == Fidelity::flow ? shape->classes : nullptr;
 
   // While they send, channels have the links inside for themselves where the network is what holds them back, and the

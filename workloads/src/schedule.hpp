@@ -25,6 +25,19 @@ struct Context {
   bool classify = false;  // flows in classes of equal links (shapes.hpp): where nothing else shares them
 };
 
+/// The shape of the first `channels` channels. Over several machines that of all channels is made once, and parts of it
+/// taken; within one, where channels of a ring are one flow, each is made by itself.
+template <typename Make>
+std::shared_ptr<const FlowShape> shape_for(const Context& c, models::nccl::Algorithm algorithm,
+                                           models::nccl::Protocol protocol, int channels, Make make) {
+  const auto key = [&](int n) { return ShapeCache::Key{static_cast<int>(algorithm), static_cast<int>(protocol), n, 0}; };
+  const int all = c.comm.channels().comm;
+  if (!c.classify || channels >= all) return c.shapes.get(key(channels), [&] { return make(channels); });
+  return c.shapes.get(key(channels), [&] {
+    return first_channels(*c.shapes.get(key(all), [&] { return make(all); }), channels, c.resources);
+  });
+}
+
 /// One collective as work for the engine. In `flow`, the parts run side by side; the collective ends with the last.
 struct Schedule {
   std::string algorithm, protocol;

@@ -27,34 +27,59 @@ ShapeBuilder::ShapeBuilder(const sim::ResourceTable& resources, std::size_t flow
   }
 }
 
+namespace {
+
+/// What a channel gets when all of the shape's channels send.
+void set_rates(FlowShape& shape, const sim::ResourceTable& resources) {
+  const auto& table = shape.classes ? shape.classes->table : resources;
+  std::vector<double> inside(table.size(), 0.0), network(table.size(), 0.0), alone(table.size(), 0.0);
+  for (const auto& flow : shape.flows) {
+    const auto channels = static_cast<double>(flow.channels.size());
+    for (const auto& u : flow.usages) inside[static_cast<std::size_t>(u.resource)] += u.weight * channels;
+    for (const auto& u : flow.network) {
+      const auto r = static_cast<std::size_t>(u.resource);
+      inside[r] -= u.weight * channels;
+      network[r] += u.weight * channels;
+      alone[r] = std::max(alone[r], u.weight);
+    }
+  }
+  for (auto& w : inside)
+    if (w < 1e-12) w = 0;  // a link of the network only
+  shape.inside = rate_of(table, inside);
+  shape.network = rate_of(table, network);
+  shape.network_alone = rate_of(table, alone);
+}
+
+}  // namespace
+
+FlowShape first_channels(const FlowShape& whole, int channels, const sim::ResourceTable& resources) {
+  FlowShape part = whole;
+  for (auto& flow : part.flows) std::erase_if(flow.channels, [&](int channel) { return channel >= channels; });
+  std::erase_if(part.flows, [](const auto& flow) { return flow.channels.empty(); });
+  set_rates(part, resources);
+  return part;
+}
+
 void ShapeBuilder::finish(FlowShape& shape, bool classify) {
   const std::size_t flows = shape.flows.size();
   const std::size_t n = resources_.size();
-  std::vector<double> all_inside(n, 0.0), all_network(n, 0.0);
-  for (std::size_t f = 0; f < flows; ++f) {
-    const auto channels = static_cast<double>(shape.flows[f].channels.size());
-    const auto &in = inside_[f].weights(), &net = network_[f].weights();
-    for (std::size_t r = 0; r < n; ++r) {
-      all_inside[r] += in[r] * channels;
-      all_network[r] += net[r] * channels;
-    }
-  }
-  shape.inside = rate_of(resources_, all_inside);
-  shape.network = rate_of(resources_, all_network);
-  for (const auto& flow : network_)
-    shape.network_alone = std::min(shape.network_alone, rate_of(resources_, flow.weights()));
-  for (std::size_t f = 0; f < flows; ++f) inside_[f].add(network_[f], 1.0);
   if (!classify) {
-    for (std::size_t f = 0; f < flows; ++f) shape.flows[f].usages = inside_[f].take();
+    for (std::size_t f = 0; f < flows; ++f) {
+      shape.flows[f].network = network_[f].take();
+      inside_[f].add(network_[f], 1.0);
+      shape.flows[f].usages = inside_[f].take();
+    }
+    set_rates(shape, resources_);
     return;
   }
   // A resource's signature: who uses it, how much, and how fast it is.
+  const auto weight_bits = [](double w) { return w > 0 ? static_cast<std::uint64_t>(sim::fixed_weight(w)) : 0; };
   std::vector<std::uint64_t> signature(n, 0);
   for (std::size_t f = 0; f < flows; ++f) {
-    const auto& w = inside_[f].weights();
+    const auto &in = inside_[f].weights(), &net = network_[f].weights();
     for (std::size_t r = 0; r < n; ++r)
-      if (w[r] > 0)
-        signature[r] += mixed(static_cast<std::uint64_t>(sim::fixed_weight(w[r])) * 0x9e3779b97f4a7c15ULL + f);
+      if (in[r] > 0 || net[r] > 0)
+        signature[r] += mixed(mixed(weight_bits(in[r]) * 0x9e3779b97f4a7c15ULL + f) + weight_bits(net[r]));
   }
   auto classes = std::make_shared<LinkClasses>();
   std::unordered_map<std::uint64_t, std::uint32_t> known;
@@ -70,13 +95,16 @@ void ShapeBuilder::finish(FlowShape& shape, bool classify) {
     }
   }
   for (std::size_t f = 0; f < flows; ++f) {
-    const auto& w = inside_[f].weights();
+    const auto &in = inside_[f].weights(), &net = network_[f].weights();
     for (std::size_t c = 0; c < classes->representative.size(); ++c) {
-      const double weight = w[static_cast<std::size_t>(classes->representative[c])];
-      if (weight > 0) shape.flows[f].usages.push_back({sim::ResourceId{static_cast<std::uint32_t>(c)}, weight});
+      const auto r = static_cast<std::size_t>(classes->representative[c]);
+      const sim::ResourceId id{static_cast<std::uint32_t>(c)};
+      if (in[r] > 0 || net[r] > 0) shape.flows[f].usages.push_back({id, in[r] + net[r]});
+      if (net[r] > 0) shape.flows[f].network.push_back({id, net[r]});
     }
   }
   shape.classes = std::move(classes);
+  set_rates(shape, resources_);
 }
 
 }  // namespace linkcast::workloads

@@ -27,7 +27,8 @@ struct LinkClasses {
 struct FlowShape {
   struct Flow {
     std::vector<int> channels;              // that are this flow
-    std::vector<sim::Usage> usages;         // per byte
+    std::vector<sim::Usage> usages;         // per byte, by resource
+    std::vector<sim::Usage> network;        // the part of them that NICs and cables are
     std::map<EdgeTime, std::int64_t> hops;  // ring: the distinct hops and how many there are of each
     sim::Time there_and_back;               // tree: the hand-overs from the farthest rank to the root and back
     sim::Time farthest;  // the slowest hand-over between machines
@@ -53,6 +54,9 @@ class ShapeBuilder {
   const sim::ResourceTable& resources_;
   std::vector<UsageSum> inside_, network_;
 };
+
+/// The same with the first `channels` only: what a small call uses. `resources`: the cluster's.
+FlowShape first_channels(const FlowShape& whole, int channels, const sim::ResourceTable& resources);
 
 /// Kept by a CollectiveModel.
 class ShapeCache {

@@ -242,8 +242,8 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
     return s;
   }
   const auto shape =
-      c.shapes.get({static_cast<int>(plan.choice.algorithm), static_cast<int>(protocol), plan.channels, 0},
-                   [&] { return shape_of(c, plan.channels, costs); });
+      shape_for(c, plan.choice.algorithm, protocol, plan.channels,
+                [&](int channels) { return shape_of(c, channels, costs); });
   s.classes = shape->classes;
   const auto& p = costs.protocol;
   const sim::Rate flow_rate = c.cluster.network().model().flow_rate;
