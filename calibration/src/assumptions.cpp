@@ -206,6 +206,7 @@ void assume_network(const Series& series, Assumptions& out) {
   }
   const auto words = lower(series.machine_notes + "\n" + series.notes);
   if (says_any(words, {"no gdrdma", "without gpudirect", "gpudirect rdma off", "gdr off", "no gpudirect"}) &&
+      !says_any(words, {fmt::format("{}-gpu log shows gdrdma", series.gpus_per_node)}) &&
       !series.env.contains("NCCL_NET_GDR_LEVEL")) {
     out.communicator.env.set("NCCL_NET_GDR_LEVEL", "LOC");
     out.sentences.push_back("no GPUDirect RDMA: every byte goes through host memory");

@@ -66,7 +66,8 @@ TEST_CASE("NICs that are not where their peers are", "[topologies][check]") {
   CHECK(told(WrittenCluster{}.change("node[5].nic[1]", "u1r1", "u0r1").load()) ==
         Lines{"warning: node[5]: NICs in units 0 and 1, those of other machines are in one"});
   CHECK(told(WrittenCluster{}.change("node[2].nic[0]", "from", "").load()) ==
-        Lines{"warning: node[2].nic[0]: no cable, 7 of 7 peers have one"});
+        Lines{"warning: node[2]: unlike other machines: nic[0] is down",
+              "warning: node[2].nic[0]: no cable, 7 of 7 peers have one"});
   auto on_spine = WrittenCluster{};
   on_spine.change("name: s0", "qm9700", "qm9700, tier: 1").change("node[7].nic[0]", "u1r0", "s0");
   CHECK(told(on_spine.load()) == Lines{"note: node[7].nic[0]-s0: on a spine, usually on a leaf"});
@@ -128,7 +129,8 @@ TEST_CASE("overrides of a generated network", "[topologies][check]") {
                       "  - {switch: \"spine[2]\", state: down}\n");
   CHECK(told(c) == Lines{"warning: node[17] and node[18]: unlike other machines: gpu[3]-nvswitch[1] (nvlink nvlink4): "
                          "down; gpu[3] has 325.0 GB/s of NVLink, most others 450.0 GB/s",
-                         "warning: spine[2]: down", "warning: node[40].nic[7]-leaf[15]: cable down",
+                         "warning: node[40]: unlike other machines: nic[7] is down", "warning: spine[2]: down",
+                         "warning: node[40].nic[7]-leaf[15]: cable down",
                          "warning: leaf[3]-spine[0]: 3 of 4 cables down",
                          "warning: node[17].nic[3]-leaf[3]: 200 Gb/s, slowed from 400 Gb/s"});
   // A NIC's cable, three of a leaf, and with spine 2 four of each of 16 leaves.

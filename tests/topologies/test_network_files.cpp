@@ -1,5 +1,6 @@
 // Clusters as files: networks written out, overrides of one machine, NIC, cable or switch, jobs and placements,
 // mistakes with their places.
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -105,7 +106,7 @@ overrides:
   - {link: "spine[1]-leaf[3]", state: 100 Gb/s, count: 1}
   - {switch: "spine[2]", state: down}
 )");
-  CHECK(c.kinds() == 3);
+  CHECK(c.kinds() == 4);  // the template, 17 and 18, 20, and 40 whose NIC 7 has no cable
   CHECK(c.kind_of(16) == 0);
   CHECK(c.kind_of(17) == c.kind_of(18));
   CHECK(c.kind_of(17) != c.kind_of(20));
@@ -140,6 +141,31 @@ overrides:
   CHECK(to_text(check(c.kind(0))).find("gpu[3]") == std::string::npos);
 }
 
+TEST_CASE("a NIC without a live cable is down in its machine, as NCCL sees it", "[topologies][network]") {
+  const std::string base =
+      "schema: linkcast.topology/1\nextends: dgx-h100\nnodes: 64\n"
+      "network: {type: rail_optimised, switch: qm9700, nodes_per_unit: 32}\noverrides:\n";
+  const auto nic_down = [](const Cluster& c, int node, const std::string& name) {
+    const auto& m = c.machine(node);
+    return std::ranges::all_of(m.links(), [&](const Link& l) {
+      return m.devices()[static_cast<std::size_t>(l.b)].name != name || l.state == "down";
+    });
+  };
+  const auto cable = cluster_of(base + "  - {nic: \"node[3].nic[2]\", state: down}\n");
+  const auto device = cluster_of(base + "  - {device: \"node[3].nic[2]\", state: down}\n");
+  for (const auto* c : {&cable, &device}) {
+    CHECK(c->kinds() == 2);
+    CHECK(nic_down(*c, 3, "nic[2]"));
+    CHECK_FALSE(nic_down(*c, 4, "nic[2]"));
+  }
+  // A leaf serves one rail of a unit: its 32 machines lose that NIC, and are one kind.
+  const auto leaf = cluster_of(base + "  - {switch: \"leaf[2]\", state: down}\n");
+  CHECK(leaf.kinds() == 2);
+  CHECK(nic_down(leaf, 0, "nic[2]"));
+  CHECK(nic_down(leaf, 31, "nic[2]"));
+  CHECK_FALSE(nic_down(leaf, 32, "nic[2]"));
+}
+
 TEST_CASE("one machine of a cluster's file", "[topologies][network]") {
   const auto path = std::filesystem::temp_directory_path() / "linkcast-one-machine.yaml";
   std::ofstream{path}
@@ -151,7 +177,7 @@ TEST_CASE("one machine of a cluster's file", "[topologies][network]") {
   const auto c = load_cluster(path.string());
   CHECK(c.nodes() == 4);
   CHECK(c.ranks() == 32);
-  CHECK(c.kinds() == 2);
+  CHECK(c.kinds() == 3);  // node 1 has lost a NIC with its cable
   // The text of a cluster is a file that loads as the same cluster.
   CHECK(cluster_of(c.data().text).resource_count() == c.resource_count());
   std::filesystem::remove(path);

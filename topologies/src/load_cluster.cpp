@@ -10,6 +10,7 @@
 #include "fabric_data.hpp"
 #include "linkcast/topologies/nccl_import.hpp"
 #include "loader.hpp"
+#include "network_ways.hpp"
 #include "network_yaml.hpp"
 
 namespace linkcast::topologies {
@@ -138,6 +139,10 @@ class Loading {
       const auto [all, fresh] = of_node.try_emplace(*node, list);
       if (!fresh) all->second.items.insert(all->second.items.end(), list.items.begin(), list.items.end());
     }
+    if (network_) {
+      if (!split_.network.empty()) apply_network_overrides(file_.context(), split_.network, *network_, names);
+      unplug(nodes, of_node);
+    }
     for (const auto& [node, list] : of_node) {
       const auto key = emit_yaml(list);
       auto at = known.find(key);
@@ -151,13 +156,57 @@ class Loading {
       }
       data_->kind_of[static_cast<std::size_t>(node)] = at->second;
     }
+    if (data_->kinds.size() == 2 && std::ranges::all_of(data_->kind_of, [](auto k) { return k == 1; })) {
+      data_->kinds.erase(data_->kinds.begin());  // all machines lack the same NICs
+      std::ranges::fill(data_->kind_of, std::uint16_t{0});
+    }
     if (network_) {
-      if (!split_.network.empty()) apply_network_overrides(file_.context(), split_.network, *network_, names);
       data_->network = Network{network_};
     } else {
       for (const auto* item : split_.network)
         file_.problems.add(*item, "an override of the network, but the file has no 'network'",
                            "add `network: {type: ideal}`");
+    }
+  }
+
+  /// NCCL takes no NIC without an active port (ncclIbInitDevices skips them): a NIC whose cables or switches are all
+  /// down or missing is down in its machine. A machine that has no other stays as it is: it cannot be reached at all.
+  void unplug(int nodes, std::map<int, Value>& of_node) const {
+    const auto& d = *network_;
+    const auto plugged = [&](std::uint32_t nic) {
+      for (auto port = d.first_port[nic]; port < d.first_port[nic + 1]; ++port)
+        if (plug(d, PortId{port})) return true;
+      return false;
+    };
+    const auto nics = nics_of(data_->kinds.front());
+    const auto& devices = data_->kinds.front().devices();
+    const auto scalar = [&](std::string text) {
+      Value v;
+      v.kind = Value::Kind::scalar;
+      v.source = file_.document.source;
+      v.text = std::move(text);
+      return v;
+    };
+    std::vector<std::uint32_t> lost;
+    for (int node = 0; node < nodes; ++node) {
+      const auto first = d.first_nic[static_cast<std::size_t>(node)];
+      const auto count = std::min<std::uint32_t>(d.first_nic[static_cast<std::size_t>(node) + 1] - first,
+                                                 static_cast<std::uint32_t>(nics.size()));
+      lost.clear();
+      for (std::uint32_t nic = 0; nic < count; ++nic)
+        if (!plugged(first + nic)) lost.push_back(nic);
+      if (lost.empty() || lost.size() == count) continue;
+      auto& list = of_node[node];
+      list.kind = Value::Kind::sequence;
+      list.source = file_.document.source;
+      for (const auto nic : lost) {
+        Value item;
+        item.kind = Value::Kind::map;
+        item.source = file_.document.source;
+        item.entries.push_back({scalar("device"), scalar(devices[static_cast<std::size_t>(nics[nic].device)].name)});
+        item.entries.push_back({scalar("state"), scalar("down")});
+        list.items.push_back(std::move(item));
+      }
     }
   }
 

@@ -93,12 +93,9 @@ bool Network::add(PortId from, PortId to, double weight, std::uint64_t flow, con
 bool Network::add(NicPlace from, NicPlace to, double weight, std::uint64_t flow, const Sink& sink) const {
   const auto pairs = pairs_of(*this, from, to);
   if (pairs.empty()) return false;
-  if (splits(routing())) {
-    for (const auto& p : pairs) add(p.from, p.to, weight * p.share, flow, sink);
-    return true;
-  }
-  const auto pick = hash_of(data_->seed, flow, pairs.front().from, pairs.front().to) % pairs.size();
-  return add(pairs[pick].from, pairs[pick].to, weight, flow, sink);
+  // A message has a queue pair on each port of its NIC (NCCL's merged devices, ncclIbConnect), whatever the routing.
+  for (const auto& p : pairs) add(p.from, p.to, weight * p.share, flow, sink);
+  return true;
 }
 
 bool Network::sharp() const {

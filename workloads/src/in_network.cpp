@@ -4,11 +4,15 @@
 // (CollNetDirect), or along a line (CollNetChain).
 //
 // At `chunk` it is simulated as at `flow`: the switches' own pipelining has no public description to follow.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "jitter.hpp"
+#include "linkcast/sim/diagnostic.hpp"
 #include "pieces.hpp"
 #include "ports.hpp"
 #include "schedule.hpp"
@@ -67,7 +71,9 @@ void add_inside(const Context& c, Algorithm algorithm, const Traffic& t, int nod
   }
 }
 
-/// The heads' NICs, and the cables of a reduction tree over the leaves that they hang from.
+/// The heads' NICs, and the cables of a reduction tree over the leaves that they hang from: what many leaves send
+/// towards the root meets in a switch and goes on as one stream, so that a cable carries it once. The trees of the
+/// heads, and the several that SHARP makes for each, are spread over the ways as the network spreads a flow.
 Time add_network(const Context& c, const Traffic& t, int heads, const Costs& costs, UsageSum& sum) {
   const auto& network = c.cluster.network();
   const auto ports = network.ports();
@@ -77,35 +83,44 @@ Time add_network(const Context& c, const Traffic& t, int heads, const Costs& cos
     if (cable.up && cable.a < ports) leaf_of[cable.a] = cable.b, cable_of[cable.a] = i;
   }
   Time slowest;
+  const double share = 1.0 / heads;
   for (int h = 0; h < heads; ++h) {
     std::set<std::uint32_t> leaves;
+    std::map<std::pair<topologies::CableId, bool>, double> tree;
     topologies::NicPlace root{};
     for (int node = 0; node < c.comm.nodes(); ++node) {
       NetUse use{c.comm.collnet_net(h, node), static_cast<std::uint64_t>(h)};
       use.edge.to = use.edge.from;
-      const double share = 1.0 / heads;
       c.edges.add_sender(sum, use, t.out * share);
       c.edges.add_receiver(sum, use, t.in * share);
       const auto nic = c.edges.sending_nic(use);
       if (node == 0) root = nic;
-      const auto ports_of_nic = static_cast<double>(network.ports_of(nic.node, nic.nic).size());
-      for (const auto p : network.ports_of(nic.node, nic.nic)) {
-        const auto end = static_cast<std::uint32_t>(p);
-        if (cable_of[end] == ~0U) continue;
-        sum.add(c.cluster.cable(topologies::CableId{cable_of[end]}, true), t.out * share / ports_of_nic);
-        sum.add(c.cluster.cable(topologies::CableId{cable_of[end]}, false), t.in * share / ports_of_nic);
+      std::vector<std::uint32_t> plugged;
+      for (const auto p : network.ports_of(nic.node, nic.nic))
+        if (cable_of[static_cast<std::uint32_t>(p)] != ~0U) plugged.push_back(static_cast<std::uint32_t>(p));
+      for (const auto end : plugged) {
+        const double part = share / static_cast<double>(plugged.size());
+        sum.add(c.cluster.cable(topologies::CableId{cable_of[end]}, true), t.out * part);
+        sum.add(c.cluster.cable(topologies::CableId{cable_of[end]}, false), t.in * part);
         if (leaves.insert(leaf_of[end]).second && node > 0) {
           const auto inner = [&](topologies::CableId id, bool forward, double w) {
-            if (network.cables()[static_cast<std::size_t>(id)].a >= ports) sum.add(c.cluster.cable(id, forward), w);
+            if (network.cables()[static_cast<std::size_t>(id)].a < ports) return;
+            auto& once = tree[{id, forward}];
+            once = std::max(once, w);
           };
           network.add(nic, root, t.out * share, use.flow, inner);
           network.add(root, nic, t.in * share, use.flow, inner);
         }
       }
-      if (node == 0) slowest = std::max(slowest, c.edges.nic_time(use, costs).hop);
-      if (const auto way = network.way(nic, root))
-        slowest = std::max(slowest, c.edges.nic_time(use, costs).hop + way->latency);
+      const Time hop = c.edges.nic_time(use, costs).hop;
+      const auto way = network.way(nic, root);
+      if (node > 0 && !way)
+        throw sim::InputError(fmt::format("{}: no way from {}.nic[{}] to {}.nic[{}]", c.cluster.name(),
+                                          c.cluster.node_name(node), nic.nic, c.cluster.node_name(0), root.nic),
+                              "a cable or a switch is missing or down, or nothing joins these rails");
+      slowest = std::max(slowest, node > 0 ? hop + way->latency : hop);
     }
+    for (const auto& [at, weight] : tree) sum.add(c.cluster.cable(at.first, at.second), weight);
   }
   return slowest + network.model().reduction;
 }

@@ -70,6 +70,16 @@ std::vector<FlowShape::Flow> flows_of(const Context& c, int channels) {
   return out;
 }
 
+/// Nodes whose edges tell how fast one message is (tree.cpp).
+constexpr int sampled_nodes = 16;
+
+/// What the heads' NICs together give one chunk while the channel's other edges pause.
+sim::Rate rate_of_message(const Context& c, const std::vector<NetUse>& uses) {
+  std::vector<sim::Usage> sum;
+  for (const auto& use : uses) add_usages(sum, c.edges.wire(use), 1.0 / static_cast<double>(uses.size()));
+  return rate_alone(c.resources, sum, sim::Rate::unlimited());
+}
+
 FlowShape shape_of(const Context& c, int channels, const Costs& costs) {
   FlowShape shape;
   shape.flows = flows_of(c, channels);
@@ -85,6 +95,7 @@ FlowShape shape_of(const Context& c, int channels, const Costs& costs) {
       if (c.comm.tree_place(tree, node).parent < 0) continue;
       for (const bool up : {true, false}) {
         const auto uses = net_uses(c, channel, node, up);
+        if (channel == 0 && node < sampled_nodes) shape.message = std::min(shape.message, rate_of_message(c, uses));
         for (const auto& use : uses) {
           c.edges.add_relay(builder.inside(i), use, 1.0 / static_cast<double>(uses.size()));
           c.edges.add_wire(builder.network(i), use, 1.0 / static_cast<double>(uses.size()));
@@ -202,7 +213,7 @@ Schedule build_nvls_tree(const Context& c, const models::nccl::Call& call, const
   const auto heads = static_cast<std::int64_t>(c.comm.nvls_heads_in_node(0).size());
   // What the links inside let a channel do, and with the work for each chunk.
   const sim::Rate network =
-      std::min(shape->network_alone, scaled(c.cluster.network().model().flow_rate, static_cast<double>(heads)));
+      std::min(shape->message, scaled(c.cluster.network().model().flow_rate, static_cast<double>(heads)));
   const Time moving = transfer_time(call.bytes, scaled(shape->inside, plan.channels));
   s.jitter.add(sim::Cause::wait, bounded_jitter(c.gpu.nvls_jitter, moving, c.gpu.nvls_jitter_bound));
   if (f == Fidelity::chunk) {
@@ -228,7 +239,7 @@ Schedule build_nvls_tree(const Context& c, const models::nccl::Call& call, const
     if (c.comm.nodes() > 1) {
       if (pieces_of(largest, loop).count > plan.slots)
         flow.cap = std::min(flow.cap, scaled(window_rate(plan.slots, loop, way.farthest, network),
-                                           static_cast<double>(sum.count()) / static_cast<double>(largest.count())));
+                                             static_cast<double>(sum.count()) / static_cast<double>(largest.count())));
       // Up the tree and down again: at each edge a NIC passes on a chunk that stands whole in its buffer, and the next
       // machine works on it.
       flow.fixed.add(sim::Cause::latency, way.there_and_back);

@@ -12,8 +12,8 @@ namespace linkcast::workloads {
 /// Unlimited stays unlimited.
 inline sim::Rate scaled(sim::Rate rate, double by) { return rate.is_unlimited() ? rate : rate * by; }
 
-/// What a connection with so many slots carries over a hop: a slot is free again when the unit has gone there and word of
-/// it has come back. Only long ways are held back by it.
+/// What a connection with so many slots carries over a hop: a slot is free again when the unit has gone there and word
+/// of it has come back. Only long ways are held back by it.
 sim::Rate window_rate(int slots, sim::Bytes unit, sim::Time hop, sim::Rate wire);
 
 /// Adds `weight` times the usages of a lane, merging equal resources.

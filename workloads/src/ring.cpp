@@ -270,9 +270,8 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
   Schedule s;
   s.channels = plan.channels;
   if (f == Fidelity::chunk) s.program = chunk_program(c, plan, costs, sends);
-  const auto shape =
-      shape_for(c, plan.choice.algorithm, protocol, plan.channels,
-                [&](int channels) { return shape_of(c, channels, costs); });
+  const auto shape = shape_for(c, plan.choice.algorithm, protocol, plan.channels,
+                               [&](int channels) { return shape_of(c, channels, costs); });
   s.classes = f == Fidelity::flow ? shape->classes : nullptr;
 
   // While they send, channels have the links inside for themselves where the network is what holds them back, and the
@@ -318,7 +317,8 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
     flow.usages = std::move(usages[i]);
     flow.cap = caps[i];
     const bool several = c.comm.nodes() > 1;
-    Time all = channel_time(loops, sends, costs, shape->flows[i].hops, several ? shares : Shares{share, share}, plan.slots);
+    Time all =
+        channel_time(loops, sends, costs, shape->flows[i].hops, several ? shares : Shares{share, share}, plan.slots);
     if (several) {
       // At least what the busiest link takes, after the first chunk has come round to it and before the last is taken.
       Time round;

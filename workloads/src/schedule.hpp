@@ -30,7 +30,9 @@ struct Context {
 template <typename Make>
 std::shared_ptr<const FlowShape> shape_for(const Context& c, models::nccl::Algorithm algorithm,
                                            models::nccl::Protocol protocol, int channels, Make make) {
-  const auto key = [&](int n) { return ShapeCache::Key{static_cast<int>(algorithm), static_cast<int>(protocol), n, 0}; };
+  const auto key = [&](int n) {
+    return ShapeCache::Key{static_cast<int>(algorithm), static_cast<int>(protocol), n, 0};
+  };
   const int all = c.comm.channels().comm;
   if (!c.classify || channels >= all) return c.shapes.get(key(channels), [&] { return make(channels); });
   return c.shapes.get(key(channels), [&] {

@@ -31,7 +31,7 @@ struct FlowShape {
     std::vector<sim::Usage> network;        // the part of them that NICs and cables are
     std::map<EdgeTime, std::int64_t> hops;  // ring: the distinct hops and how many there are of each
     sim::Time there_and_back;               // tree: the hand-overs from the farthest rank to the root and back
-    sim::Time farthest;  // the slowest hand-over between machines
+    sim::Time farthest;                     // the slowest hand-over between machines
     int stages = 0, net_stages = 0;         // of the way there: hops inside machines, between them
   };
   std::vector<Flow> flows;
@@ -39,6 +39,7 @@ struct FlowShape {
   // What a channel gets of the links inside machines, and of the NICs and cables, when all channels send.
   sim::Rate inside = sim::Rate::unlimited(), network = sim::Rate::unlimited();
   sim::Rate network_alone = sim::Rate::unlimited();  // what one channel gets of the NICs when the others pause
+  sim::Rate message = sim::Rate::unlimited();        // trees: what one message gets, its channel's others pausing too
 };
 
 /// Collects the usages of flows and turns them into classes.

@@ -160,8 +160,11 @@ struct Way {
   int all() const { return stages + net_stages; }
 };
 
+/// Nodes whose edges tell how fast one message is: enough to meet every kind of NIC, few on a large cluster.
+constexpr std::size_t sampled_edges = 16;
+
 /// Loads of a channel's tree for each byte, both ways, and the longest way.
-void add_tree(const Context& c, int channel, const Costs& costs, UsageSum& inside, UsageSum& network,
+void add_tree(const Context& c, int channel, const Costs& costs, UsageSum& inside, UsageSum& network, FlowShape& shape,
               FlowShape::Flow& flow) {
   const auto& p = costs.protocol;
   const int nodes = c.comm.nodes(), tree = c.comm.tree_index(channel);
@@ -204,6 +207,8 @@ void add_tree(const Context& c, int channel, const Costs& costs, UsageSum& insid
       for (const auto& use : {up, down}) {
         c.edges.add_relay(inside, use, costs.wire);
         c.edges.add_wire(network, use, costs.wire);
+        if (channel == 0 && at < sampled_edges)
+          shape.message = std::min(shape.message, rate_alone(c.resources, c.edges.wire(use), sim::Rate::unlimited()));
         const auto t = c.edges.time(use, costs);
         way.hops += t.hop + t.message;
         flow.farthest = std::max(flow.farthest, t.hop);
@@ -224,7 +229,7 @@ FlowShape shape_of(const Context& c, int channels, const Costs& costs) {
   ShapeBuilder builder{c.resources, shape.flows.size()};
   for (std::size_t i = 0; i < shape.flows.size(); ++i) {
     auto& flow = shape.flows[i];
-    add_tree(c, flow.channels[0], costs, builder.inside(i), builder.network(i), flow);
+    add_tree(c, flow.channels[0], costs, builder.inside(i), builder.network(i), shape, flow);
   }
   builder.finish(shape, c.classify);
   return shape;
@@ -241,13 +246,12 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
     s.program = chunk_program(c, plan, costs);
     return s;
   }
-  const auto shape =
-      shape_for(c, plan.choice.algorithm, protocol, plan.channels,
-                [&](int channels) { return shape_of(c, channels, costs); });
+  const auto shape = shape_for(c, plan.choice.algorithm, protocol, plan.channels,
+                               [&](int channels) { return shape_of(c, channels, costs); });
   s.classes = shape->classes;
   const auto& p = costs.protocol;
   const sim::Rate flow_rate = c.cluster.network().model().flow_rate;
-  const sim::Rate network = std::min(flow_rate, shape->network_alone);
+  const sim::Rate network = std::min(flow_rate, shape->message);
   struct Part {
     Bytes largest, sum;
   };
@@ -264,9 +268,8 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
     auto slowest = std::min(p.send, p.local);
     if (c.comm.nodes() > 1) slowest = std::min(slowest, flow_rate);
     if (c.comm.nodes() > 1 && pieces_of(part.largest, plan.chunk).count > 8)
-      slowest = std::min({slowest,
-                          window_rate(8, std::min(plan.chunk, part.largest), flow.farthest,
-                                      std::min(flow_rate, shape->network_alone))});
+      slowest = std::min({slowest, window_rate(8, std::min(plan.chunk, part.largest), flow.farthest,
+                                               std::min(flow_rate, shape->message))});
     parts.push_back(part);
     usages.push_back(flow.usages);
     caps.push_back(slowest * (static_cast<double>(part.sum.count()) / static_cast<double>(part.largest.count())));

@@ -105,8 +105,7 @@ class Network {
   /// False when nothing connects them.
   bool add(PortId from, PortId to, double weight, std::uint64_t flow, const Sink& sink) const;
   /// One flow from NIC to NIC. A NIC with several ports splits it evenly over those that are up and reach the other
-  /// NIC, each to that NIC's nearest ports (two planes that never mix: port p to port p); where routing is by flow, the
-  /// flow takes one of them.
+  /// NIC, each to that NIC's nearest ports (two planes that never mix: port p to port p).
   bool add(NicPlace from, NicPlace to, double weight, std::uint64_t flow, const Sink& sink) const;
   /// Every port sends `weight` to every other one of `ports` (not to those of its own machine): expected loads, in time
   /// that grows with pairs of leaves and not with pairs of ports. False when some pair is not connected.
