@@ -14,6 +14,9 @@
 
 namespace linkcast::workloads {
 
+/// What the agents of one call may take at fidelity chunk: what docs/topology.md promises for a cluster's replay.
+inline constexpr double most_chunk_bytes = 4.0 * (1 << 30);
+
 struct Context {
   const topologies::Cluster& cluster;
   const topologies::Fabric& fabric;  // of node 0: the only one for what stays inside a machine
@@ -23,6 +26,7 @@ struct Context {
   const sim::ResourceTable& resources;
   ShapeCache& shapes;
   bool classify = false;  // flows in classes of equal links (shapes.hpp): where nothing else shares them
+  bool fold = true;       // agents that behave alike are simulated once
 };
 
 /// The shape of the first `channels` channels. Over several machines that of all channels is made once, and parts of it
@@ -30,7 +34,9 @@ struct Context {
 template <typename Make>
 std::shared_ptr<const FlowShape> shape_for(const Context& c, models::nccl::Algorithm algorithm,
                                            models::nccl::Protocol protocol, int channels, Make make) {
-  const auto key = [&](int n) { return ShapeCache::Key{static_cast<int>(algorithm), static_cast<int>(protocol), n, 0}; };
+  const auto key = [&](int n) {
+    return ShapeCache::Key{static_cast<int>(algorithm), static_cast<int>(protocol), n, 0};
+  };
   const int all = c.comm.channels().comm;
   if (!c.classify || channels >= all) return c.shapes.get(key(channels), [&] { return make(channels); });
   return c.shapes.get(key(channels), [&] {
