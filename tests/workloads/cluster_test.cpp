@@ -1,6 +1,9 @@
 // Collectives between machines: what each NIC carries, by hand; flow against chunk; what a job on a cluster may not do.
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <variant>
 
 #include "catch.hpp"
 #include "linkcast/topologies/cluster.hpp"
@@ -214,4 +217,54 @@ TEST_CASE("a long way holds a ring back by its window", "[workloads][cluster]") 
   const auto c = call(Op::all_gather, std::int64_t{1} << 34);
   CHECK(a.run(c).busbw_GBps > 300);
   CHECK(b.run(c).busbw_GBps == Approx(16 * 4 * 1.048576 / 1.8).epsilon(0.05));
+}
+
+namespace {
+
+/// What the cables of all NICs carry outwards in an alltoall at `flow`, in bytes for each byte of a message.
+std::vector<double> sent_by_nics(const topologies::Cluster& cluster) {
+  const workloads::CollectiveModel model{cluster, options(Fidelity::flow, {{"NCCL_PXN_DISABLE", "1"}})};
+  const auto task = model.task(call(Op::alltoall, std::int64_t{cluster.ranks()} << 20));
+  std::map<sim::ResourceId, double> by_link;
+  for (const auto& u : std::get<sim::PipelinedFlow>(task.work).usages) by_link[u.resource] += u.weight;
+  std::vector<double> out;
+  for (std::uint32_t c = 0; c < cluster.network().cables().size(); ++c)
+    if (cluster.network().cables()[c].a < cluster.network().ports())
+      out.push_back(by_link[cluster.cable(topologies::CableId{c}, true)]);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("alltoall across rails: a NIC carries its GPUs' messages to all other machines", "[workloads][cluster]") {
+  // Without PXN a GPU's 8 (N - 1) messages of a byte leave by its own NIC, whichever NICs receive them: 8 of 2
+  // machines, 8 * 599 of 600, which are 64 * 600 * 599 = 23 million pairs.
+  const auto two = sent_by_nics(nodes_of("dgx-h100", 2));
+  REQUIRE(two.size() == 16);
+  const double message = two.front() / 8;
+  const auto many = sent_by_nics(nodes_of("dgx-h100", 600));
+  REQUIRE(many.size() == 4800);
+  CHECK(*std::ranges::min_element(many) == Approx(8 * 599 * message).epsilon(1e-9));
+  CHECK(*std::ranges::max_element(many) == Approx(8 * 599 * message).epsilon(1e-9));
+
+  // Three NICs serve 8 GPUs, so not equally many: NIC by NIC a multiple of a GPU's 8 * 7 messages to 7 other machines,
+  // and 8 of them together in each machine.
+  const auto machine = topologies::load("dgx-h100");
+  const auto uneven = sent_by_nics(topologies::ideal_cluster(machine.with_nics(3, sim::Rate::from_GBps(50)), 8, "ib"));
+  CHECK(std::ranges::count_if(uneven, [](double w) { return w > 0; }) == 3 * 8);
+  double all = 0;
+  for (const double w : uneven) {
+    const double gpus = w / (8 * 7 * message);
+    CHECK(gpus == Approx(std::round(gpus)).epsilon(1e-9));
+    all += gpus;
+  }
+  CHECK(all == Approx(8 * 8).epsilon(1e-9));
+}
+
+TEST_CASE("chunk says before it starts when a call takes more than 4 GiB", "[workloads][cluster]") {
+  // 1,600 ranks send 1,600 * 1,599 = 2,558,400 messages, each with a sender, a receiver and mostly a NIC's proxy: at
+  // 600 B for each of the three, without the links that they load, 4.3 GiB.
+  CHECK_THROWS_WITH(chunked(nodes_of("dgx-h100", 200), Op::alltoall, S), ContainsText("2558400 messages"));
+  // Gather has 1,599 messages.
+  CHECK_NOTHROW(chunked(nodes_of("dgx-h100", 200), Op::gather, S));
 }

@@ -4,7 +4,10 @@
 // all that crosses it. Proxy threads handle messages one after the other, which is what small ones cost.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "messages.hpp"
 #include "p2p_block.hpp"
@@ -58,14 +61,72 @@ void add_message(const Context& c, int from, int to, int parts, const Costs& cos
   }
 }
 
-/// Every rank to every rank: per machine by pairs of its GPUs, in the network by rails.
+/// Messages from one NIC of a machine to one of another, for each ordered pair of machines: (sender's, receiver's) NIC.
+using Demand = std::map<std::pair<int, int>, double>;
+
+/// NICs that send to each other, and how many of `Uniform::messages` each takes part in: between two of them go the
+/// product of both numbers times `messages`.
+struct Uniform {
+  std::vector<std::pair<int, int>> nics;  // NIC, times
+  double messages = 0;
+};
+
+/// NICs reachable from each other by `demand`, one list for each group of them.
+std::vector<std::vector<int>> groups_of(const Demand& demand) {
+  std::map<int, int> group;  // by NIC: the smallest NIC of its group
+  for (const auto& [nics, _] : demand) group.emplace(nics.first, nics.first), group.emplace(nics.second, nics.second);
+  for (const auto& [nics, _] : demand) {
+    const int from = group[nics.first], to = group[nics.second];
+    if (from == to) continue;
+    for (auto& [nic, of] : group)
+      if (of == from || of == to) of = std::min(from, to);
+  }
+  std::map<int, std::vector<int>> lists;
+  for (const auto& [nic, of] : group) lists[of].push_back(nic);
+  std::vector<std::vector<int>> out;
+  for (auto& [_, list] : lists) out.push_back(std::move(list));
+  return out;
+}
+
+/// A GPU sends by one NIC whoever receives, and receives by one whoever sends, so NICs that serve g and h GPUs have g h
+/// messages between them. Nothing where NCCL's choice depends on both ends in another way.
+std::optional<Uniform> uniform(const Demand& demand, const std::vector<int>& nics) {
+  const auto at = [&](int from, int to) {
+    const auto it = demand.find({from, to});
+    return it == demand.end() ? 0.0 : it->second;
+  };
+  double least = at(nics.front(), nics.front());
+  for (const int nic : nics) least = std::min(least, at(nic, nic));
+  if (least <= 0) return std::nullopt;
+  constexpr int most_times = 64;  // more GPUs than that never share a NIC
+  for (int unit = 1; unit <= 4; ++unit) {
+    Uniform out{{}, least / (unit * unit)};
+    for (const int nic : nics)
+      out.nics.emplace_back(nic, static_cast<int>(std::lround(
+                                     std::sqrt(std::min(at(nic, nic) / out.messages, 1.0 * most_times * most_times)))));
+    const auto fits = [&](const auto& a, const auto& b) {
+      const double want = out.messages * a.second * b.second;
+      return std::abs(at(a.first, b.first) - want) <= 1e-9 * want;
+    };
+    if (std::ranges::all_of(out.nics, [&](const auto& a) {
+          return std::ranges::all_of(out.nics, [&](const auto& b) { return fits(a, b); });
+        }))
+      return out;
+  }
+  return std::nullopt;
+}
+
+/// Every rank to every rank: per machine by pairs of its GPUs, in the network by NICs that send to each other.
 void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& loads) {
   const int nodes = c.comm.nodes(), locals = c.edges.locals();
   const auto& network = c.cluster.network();
   const double others = nodes - 1;
-  std::map<std::pair<int, int>, double> demand;  // (sender's NIC, receiver's NIC) -> messages for each pair of nodes
+  Demand demand;
   for (int node = 0; node < nodes; ++node) {
     const int next = (node + 1) % nodes;
+    // Ways have one latency for each tier that they cross, so one machine of each stretch of 64 meets those of them all
+    // (a unit has 32 to 72 machines); the first and the last are in units of their own, and far from each other.
+    const bool timed = node == 0 || node + 1 == nodes || node % 64 == 0;
     for (int a = 0; a < locals; ++a) {
       for (int b = 0; b < locals; ++b) {
         if (a != b) c.edges.add_lane(loads.inside, node, a, b, costs.on(c.edges.lane(node, a, b)));
@@ -78,8 +139,7 @@ void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& load
           loads.sent[c.edges.sending_nic(out)] += others / parts;
           loads.received[c.edges.receiving_nic(out)] += others / parts;
           if (node == 0) demand[{c.edges.sending_nic(out).nic, c.edges.receiving_nic(out).nic}] += 1.0 / parts;
-          if (node == 0 || node + 1 == nodes || node % 64 == 0)
-            loads.hop = std::max(loads.hop, c.edges.time(out, costs));
+          if (timed) loads.hop = std::max(loads.hop, c.edges.time(out, costs));
         }
       }
     }
@@ -93,19 +153,49 @@ void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& load
                           "a cable or a switch is missing or down, or nothing joins these rails");
   };
   const auto place = [&](int node, int nic) { return topologies::NicPlace{c.cluster.original_node(node), nic}; };
-  for (const auto& [nics, messages] : demand) {
-    const double weight = costs.wire * messages;
-    if (nics.first == nics.second) {
-      std::vector<topologies::NicPlace> rail;
-      for (int node = 0; node < nodes; ++node) rail.push_back(place(node, nics.first));
-      if (!network.add_all_to_all(rail, weight, cables)) stranded();
+  // Pairs of machines times pairs of NICs that are gone through one by one, in about a second.
+  constexpr std::int64_t most_pairs = 1 << 20;
+  const bool splits = network.routing() == models::Routing::adaptive || network.routing() == models::Routing::spray;
+  std::int64_t crossing = 0;  // pairs of NICs
+  for (const auto& [nics, _] : demand) crossing += nics.first != nics.second ? 1 : 0;
+  const bool few = crossing * nodes * nodes <= most_pairs;
+  for (const auto& group : groups_of(demand)) {
+    // Switches that split load cables by what add_all_to_all() says to the byte. Those that hash load them unevenly by
+    // chance, which few messages feel and many (hundreds on each cable) do not.
+    const auto even = group.size() == 1 || splits || !few ? uniform(demand, group) : std::nullopt;
+    if (even) {
+      std::vector<topologies::NicPlace> senders;
+      for (int node = 0; node < nodes; ++node)
+        for (const auto& [nic, times] : even->nics)
+          senders.insert(senders.end(), static_cast<std::size_t>(times), place(node, nic));
+      if (!network.add_all_to_all(senders, costs.wire * even->messages, cables)) stranded();
       continue;
     }
-    for (int a = 0; a < nodes; ++a)
-      for (int b = 0; b < nodes; ++b)
-        if (a != b && !network.add(place(a, nics.first), place(b, nics.second), weight,
-                                   static_cast<std::uint64_t>(a) * 1'000'003 + static_cast<std::uint64_t>(b), cables))
-          stranded();
+    // Where there are too many pairs, every machine sends to equally many others and receives from as many, so that
+    // what its NICs carry is exact; which distances stand for all differs by pair of NICs, for the cables beyond.
+    const std::int64_t distances =
+        few ? nodes - 1 : std::clamp<std::int64_t>(most_pairs / (crossing * nodes), 1, nodes - 1);
+    for (auto it = demand.begin(); it != demand.end(); ++it) {
+      const auto& [nics, messages] = *it;
+      if (!std::ranges::binary_search(group, nics.first)) continue;
+      if (nics.first == nics.second) {
+        std::vector<topologies::NicPlace> rail;
+        for (int node = 0; node < nodes; ++node) rail.push_back(place(node, nics.first));
+        if (!network.add_all_to_all(rail, costs.wire * messages, cables)) stranded();
+        continue;
+      }
+      const double weight = costs.wire * messages * others / static_cast<double>(distances);
+      const auto shift = distances == nodes - 1 ? 0 : (nics.first * 131 + nics.second) % (nodes - 1);
+      for (std::int64_t i = 0; i < distances; ++i) {
+        const auto distance = 1 + (shift + i * (nodes - 1) / distances) % (nodes - 1);
+        for (int a = 0; a < nodes; ++a) {
+          const int b = static_cast<int>((a + distance) % nodes);
+          if (!network.add(place(a, nics.first), place(b, nics.second), weight,
+                           static_cast<std::uint64_t>(a) * 1'000'003 + static_cast<std::uint64_t>(b), cables))
+            stranded();
+        }
+      }
+    }
   }
 }
 
@@ -172,6 +262,29 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
   return program;
 }
 
+/// Agents and links of a message, on average: of some messages between ranks all over the cluster.
+std::pair<double, double> agents_and_usages(const Context& c, const models::nccl::Call& call) {
+  constexpr int samples = 64;
+  const std::int64_t n = c.comm.ranks();
+  double agents = 0, usages = 0;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const auto any = i * n / samples, distance = call.op == Op::sendrecv ? 1 : 1 + i * (n - 1) / samples;
+    int from = call.op == Op::scatter || call.op == Op::gather ? call.root : static_cast<int>(any);
+    int to = static_cast<int>((from + distance) % n);
+    if (call.op == Op::gather) std::swap(from, to);
+    const int a = c.edges.node_of(from), b = c.edges.node_of(to);
+    if (a == b) {
+      agents += 2;
+      usages += static_cast<double>(c.edges.lane(a, c.edges.local_of(from), c.edges.local_of(to)).usages.size());
+      continue;
+    }
+    const NetUse use = use_of(c, from, to, 0);
+    agents += 3;
+    usages += static_cast<double>(c.edges.relay(use, 1.0).size() + c.edges.wire(use).size());
+  }
+  return {agents / samples, usages / samples};
+}
+
 }  // namespace
 
 Schedule build_p2p_over_nodes(const Context& c, const models::nccl::Call& call, Fidelity f) {
@@ -184,6 +297,10 @@ Schedule build_p2p_over_nodes(const Context& c, const models::nccl::Call& call, 
   const int channels = c.comm.channels().p2p;
   Costs costs = costs_of(c.gpu, plan.protocol, channels);
   if (plan.protocol == models::nccl::Protocol::simple) costs.protocol.send = c.gpu.p2p_channel;
+  if (f == Fidelity::chunk) {
+    const auto [agents, usages] = agents_and_usages(c, call);
+    check_chunk_memory(c, call, parts_of(message, plan.channels_per_peer), agents, usages);
+  }
   const Loads loads = loads_of(c, call, plan.channels_per_peer, costs);
   s.channels = std::max(plan.channels_per_peer,
                         std::min(channels, plan.channels_per_peer * std::max(loads.sends, loads.receives)));

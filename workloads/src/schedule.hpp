@@ -14,6 +14,9 @@
 
 namespace linkcast::workloads {
 
+/// What the agents of one call may take at fidelity chunk: what docs/topology.md promises for a cluster's replay.
+inline constexpr double most_chunk_bytes = 4.0 * (1 << 30);
+
 struct Context {
   const topologies::Cluster& cluster;
   const topologies::Fabric& fabric;  // of node 0: the only one for what stays inside a machine
@@ -23,6 +26,7 @@ struct Context {
   const sim::ResourceTable& resources;
   ShapeCache& shapes;
   bool classify = false;  // flows in classes of equal links (shapes.hpp): where nothing else shares them
+  bool fold = true;       // agents that behave alike are simulated once
 };
 
 /// The shape of the first `channels` channels. Over several machines that of all channels is made once, and parts of it
