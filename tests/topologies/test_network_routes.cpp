@@ -182,7 +182,7 @@ TEST_CASE("uniform traffic is the sum of its pairs", "[topologies][network]") {
       "{type: fat_tree, switch: qm9700, k: 4, routing: by_destination}",
       "{type: leaf_spine, switch: qm9700, nodes_per_leaf: 2, routing: by_destination}",
       "{type: dual_plane, switch: sn5600, nodes_per_unit: 2}",
-      "{type: dragonfly, switch: rosetta, routers_per_group: 2, nodes_per_router: 1}",
+      "{type: dragonfly, switch: rosetta, routers_per_group: 2, nodes_per_router: 1, routing: by_destination}",
       "{type: torus, switch: qm9700, dims: [3, 2]}",
   };
   for (const auto& network : networks) {
@@ -200,6 +200,88 @@ TEST_CASE("uniform traffic is the sum of its pairs", "[topologies][network]") {
                               "  - {link: \"leaf[2]-spine[1]\", state: down}\n"
                               "  - {link: \"leaf[0]-spine[0]\", state: down, count: 1}\n"));
   check_sum_of_pairs(c.network(), all_nics(c.network(), 6, 2));
+}
+
+TEST_CASE("inside a dragonfly's group: straight and through every third router", "[topologies][network]") {
+  const std::string network =
+      "nodes: 4\nnetwork: {type: dragonfly, switch: rosetta, groups: 1, routers_per_group: 4, nodes_per_router: 1";
+  const auto c = cluster_of(machine_with(1, network + "}\n"));
+  const auto& n = c.network();
+  Loads loads;
+  REQUIRE(n.add(NicPlace{0, 0}, NicPlace{1, 0}, 6.0, 0, loads.sink()));
+  // Three ways of one cable's rate, 6 / 3 = 2 on each: straight, through router 2, through router 3.
+  CHECK(load(n, loads, "router[0]", "router[1]") == Approx(2));
+  for (const auto* third : {"router[2]", "router[3]"}) {
+    CHECK(load(n, loads, "router[0]", third) == Approx(2));
+    CHECK(load(n, loads, third, "router[1]") == Approx(2));
+  }
+  CHECK(loads.of.size() == 2 + 5);
+  check_conservation(n, loads);
+  CHECK(n.way(NicPlace{0, 0}, NicPlace{1, 0})->switches == 2);
+
+  // Two ways are left without a cable of the third: 3 on each. Without the straight one, too.
+  for (const auto* cable : {"router[0]-router[2]", "router[0]-router[1]"}) {
+    INFO(cable);
+    const auto cut =
+        cluster_of(machine_with(1, network + "}\noverrides: [{link: \"" + std::string{cable} + "\", state: down}]\n"));
+    Loads rest;
+    REQUIRE(cut.network().add(NicPlace{0, 0}, NicPlace{1, 0}, 6.0, 0, rest.sink()));
+    const bool straight = std::string{cable} == "router[0]-router[2]";
+    CHECK(load(cut.network(), rest, "router[0]", "router[1]") == Approx(straight ? 3 : 0));
+    CHECK(load(cut.network(), rest, "router[0]", "router[2]") == Approx(straight ? 0 : 3));
+    CHECK(load(cut.network(), rest, "router[3]", "router[1]") == Approx(3));
+    check_conservation(cut.network(), rest);
+  }
+
+  const auto hashed = cluster_of(machine_with(1, network + ", routing: ecmp}\n"));
+  Loads one;
+  REQUIRE(hashed.network().add(NicPlace{0, 0}, NicPlace{1, 0}, 6.0, 0, one.sink()));
+  CHECK(load(hashed.network(), one, "router[0]", "router[1]") == 6);
+}
+
+TEST_CASE("between a dragonfly's groups: straight and through third groups", "[topologies][network]") {
+  const auto c = cluster_of(machine_with(1,
+                                         "nodes: 6\nnetwork: {type: dragonfly, switch: rosetta, groups: 3, "
+                                         "routers_per_group: 2, nodes_per_router: 1, global_links: 1}\n"));
+  const auto& n = c.network();
+  // Groups of routers 0-1, 2-3, 4-5; cables 0-3, 1-4, 2-5 between them. From router 0 to router 3 two ways of one
+  // cable's rate, 6 / 2 = 3 on each: 0-3, and 0-1, 1-4, 4-5, 5-2, 2-3 through the third group.
+  Loads loads;
+  REQUIRE(n.add(NicPlace{0, 0}, NicPlace{3, 0}, 6.0, 0, loads.sink()));
+  CHECK(load(n, loads, "router[0]", "router[3]") == Approx(3));
+  CHECK(load(n, loads, "router[0]", "router[1]") == Approx(3));
+  CHECK(load(n, loads, "router[1]", "router[4]") == Approx(3));
+  CHECK(load(n, loads, "router[4]", "router[5]") == Approx(3));
+  CHECK(load(n, loads, "router[5]", "router[2]") == Approx(3));
+  CHECK(load(n, loads, "router[2]", "router[3]") == Approx(3));
+  CHECK(loads.of.size() == 2 + 6);
+  check_conservation(n, loads);
+  // Uniform traffic over whole groups: what goes round is conserved, too.
+  Loads all;
+  REQUIRE(n.add_all_to_all(all_nics(n, 6, 1), 1.0, all.sink()));
+  check_conservation(n, all);
+}
+
+TEST_CASE("uniform traffic goes round a dragonfly where that relieves the fullest cable", "[topologies][network]") {
+  const auto c = cluster_of(machine_with(
+      1,
+      "nodes: 4\nnetwork: {type: dragonfly, switch: rosetta, groups: 1, routers_per_group: 4, nodes_per_router: 1}\n"));
+  const auto& n = c.network();
+  // All routers: straight, 1 on each cable; any detour takes two cables, and all are alike.
+  Loads whole;
+  REQUIRE(n.add_all_to_all(all_nics(n, 4, 1), 1.0, whole.sink()));
+  CHECK(load(n, whole, "router[0]", "router[1]") == Approx(1));
+  // Two routers: 1 on the cable between them against a third on each of five.
+  Loads two;
+  REQUIRE(n.add_all_to_all(all_nics(n, 2, 1), 1.0, two.sink()));
+  CHECK(load(n, two, "router[0]", "router[1]") == Approx(1.0 / 3));
+  CHECK(load(n, two, "router[2]", "router[1]") == Approx(1.0 / 3));
+  // Three routers: 0 to 1 straight 1 - p, and of p a third; through router 2 come two more thirds of p: from 0 to 2
+  // over 1 and from 2 to 1 over 0. So 1 - 2p/3 + 2p/3 = 1 on it for any p: nothing to be gained.
+  Loads three;
+  REQUIRE(n.add_all_to_all(all_nics(n, 3, 1), 1.0, three.sink()));
+  CHECK(load(n, three, "router[0]", "router[1]") == Approx(1));
+  CHECK(load(n, three, "router[0]", "router[3]") == 0);
 }
 
 TEST_CASE("a way's latency is its switches and cables", "[topologies][network]") {

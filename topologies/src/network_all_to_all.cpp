@@ -1,11 +1,17 @@
 // Uniform traffic: every NIC or port to every other one, as expected loads. Senders under the same switches are one
 // group; then one search from each destination switch carries the traffic of all senders at once, because what a
-// switch does with it depends on the destination alone. Cost: destination switches times cables near them.
+// switch does with it depends on the destination alone. Cost: destination switches times cables near them. In a
+// dragonfly all traffic between two groups goes round alike: what depends on its ends is only the first and the last
+// cable. Adaptive routing mixes the two by load.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "network_choice.hpp"
+#include "network_detours.hpp"
+#include "network_tiers.hpp"
 #include "network_ways.hpp"
 
 namespace linkcast::topologies {
@@ -105,6 +111,9 @@ class AllToAll {
       } else {
         evenly(towards, leaf);
       }
+    }
+    if (splits(d_.routing)) {
+      if (const auto detours = Detours::of(d_)) go_round(*detours);
     }
     ports();
     for (std::size_t arc = 0; arc < load_.size(); ++arc) {
@@ -236,6 +245,111 @@ class AllToAll {
         towards.put(n.to, part);
       }
     });
+  }
+
+  /// What the same traffic puts on cables when all of it is spread over detours too.
+  std::vector<double> spread_out(const Detours& detours) const {
+    std::vector<double> load(load_.size(), 0.0);
+    const auto n = detours.groups();
+    std::vector<double> leaving(d_.switches.size() * n, 0.0), arriving(d_.switches.size() * n, 0.0), all(n * n, 0.0);
+    std::vector<std::optional<std::shared_ptr<const Detours::Between>>> ways(n * n);
+    const auto way_of = [&](std::size_t from, std::size_t to) -> const std::shared_ptr<const Detours::Between>& {
+      auto& way = ways[from * n + to];
+      if (!way) way = detours.between(static_cast<std::int32_t>(from), static_cast<std::int32_t>(to));
+      return *way;
+    };
+    std::vector<Detours::Hop> hops;
+    const auto put = [&](double bytes) {
+      for (const auto& hop : hops) load[hop.arc] += bytes * hop.share;
+    };
+    const auto add = [&](std::uint32_t a, std::uint32_t b, double bytes) {
+      if (a == b || bytes <= 0) return;
+      const auto from = static_cast<std::size_t>(detours.group(a)), to = static_cast<std::size_t>(detours.group(b));
+      if (from != to && way_of(from, to)) {
+        leaving[a * n + to] += bytes;
+        arriving[b * n + from] += bytes;
+        all[from * n + to] += bytes;
+        return;
+      }
+      if (!detours.spread(a, b, hops)) detours.walk(a, b, 1.0, hops);
+      put(bytes);
+    };
+    for (int g = 0; g < static_cast<int>(groups_.size()); ++g) {
+      for (int h = 0; h < static_cast<int>(groups_.size()); ++h) {
+        const auto bytes = pairs(g, h);
+        const auto& from = groups_[static_cast<std::size_t>(g)].leaves;
+        const auto& to = groups_[static_cast<std::size_t>(h)].leaves;
+        for (std::size_t p = 0; p < from.size(); ++p)
+          for (std::size_t q = 0; q < to.size(); ++q) add(from[p], to[q], bytes * share(g, h, p, q));
+      }
+    }
+    std::vector<double> to_exits(d_.switches.size(), 0.0), from_entries(d_.switches.size(), 0.0);
+    std::vector<std::uint32_t> gates;  // of the leaf's group: a few for all other groups together
+    for (const auto leaf : leaves_) {
+      const auto here = static_cast<std::size_t>(detours.group(leaf));
+      for (std::size_t there = 0; there < n; ++there) {
+        const auto gather = [&](double bytes, const std::vector<Detours::Gate>& at, std::vector<double>& sum) {
+          for (const auto& gate : at) {
+            sum[gate.sw] += bytes * gate.share;
+            gates.push_back(gate.sw);
+          }
+        };
+        if (const auto out = leaving[leaf * n + there]; out > 0) gather(out, way_of(here, there)->exits, to_exits);
+        if (const auto in = arriving[leaf * n + there]; in > 0) gather(in, way_of(there, here)->entries, from_entries);
+      }
+      hops.clear();
+      for (const auto gate : gates) {
+        if (to_exits[gate] > 0) detours.walk(leaf, gate, std::exchange(to_exits[gate], 0.0), hops);
+        if (from_entries[gate] > 0) detours.walk(gate, leaf, std::exchange(from_entries[gate], 0.0), hops);
+      }
+      gates.clear();
+      put(1.0);
+    }
+    std::unordered_map<std::uint64_t, double> inner;  // by two routers of a third group, for all pairs of groups
+    for (std::size_t from = 0; from < n; ++from) {
+      for (std::size_t to = 0; to < n; ++to) {
+        const auto bytes = all[from * n + to];
+        if (bytes <= 0) continue;
+        const auto& way = way_of(from, to);
+        for (const auto& hop : way->hops) load[hop.arc] += bytes * hop.share;
+        for (const auto& hop : way->inner) inner[(std::uint64_t{hop.from} << 32) | hop.to] += bytes * hop.share;
+      }
+    }
+    hops.clear();
+    for (const auto& [ends, bytes] : inner)
+      detours.walk(static_cast<std::uint32_t>(ends >> 32), static_cast<std::uint32_t>(ends), bytes, hops);
+    put(1.0);
+    return load;
+  }
+
+  /// So much of all traffic goes round as loads the fullest cable least: uniform traffic of a whole dragonfly hardly
+  /// any, of a few routers or groups nearly all. The fullest cable's load is convex in that part: a ternary search.
+  void go_round(const Detours& detours) {
+    const auto round = spread_out(detours);
+    std::vector<std::uint32_t> arcs;
+    std::vector<double> per_rate;
+    for (std::uint32_t arc = 0; arc < load_.size(); ++arc) {
+      if (load_[arc] <= 0 && round[arc] <= 0) continue;
+      arcs.push_back(arc);
+      per_rate.push_back(1 / static_cast<double>(std::max<std::int64_t>(1, rate_of(d_, d_.cables[arc / 2]))));
+    }
+    const auto fullest = [&](double part) {
+      double most = 0;
+      for (std::size_t i = 0; i < arcs.size(); ++i)
+        most = std::max(most, ((1 - part) * load_[arcs[i]] + part * round[arcs[i]]) * per_rate[i]);
+      return most;
+    };
+    double low = 0, high = 1;
+    for (int step = 0; step < 36; ++step) {
+      const auto third = (high - low) / 3;
+      if (fullest(low + third) <= fullest(high - third)) {
+        high -= third;
+      } else {
+        low += third;
+      }
+    }
+    if (fullest(0) <= fullest(low)) low = 0;
+    for (const auto arc : arcs) load_[arc] = (1 - low) * load_[arc] + low * round[arc];
   }
 
   /// One forwarding decision for each switch and destination port.

@@ -1,8 +1,10 @@
-// Where one flow goes in a network. Shortest ways only; at each switch an even split over the cables that lie on one
-// (adaptive, spray), or one of them by a hash of the flow (ECMP) or by the destination. Knows no machine.
+// Where one flow goes in a network: by shortest ways, at each switch an even split over the cables that lie on one
+// (adaptive, spray), or one of them by a hash of the flow (ECMP) or by the destination; a dragonfly's split also goes
+// round (network_detours.hpp). Knows no machine.
 #include <algorithm>
 
 #include "network_choice.hpp"
+#include "network_detours.hpp"
 #include "network_ways.hpp"
 
 namespace linkcast::topologies {
@@ -77,7 +79,13 @@ bool Network::add(PortId from, PortId to, double weight, std::uint64_t flow, con
   if (!ways) return false;
   put(out->arc, weight);
   if (splits(d.routing)) {
-    for (const auto& arc : ways->arcs) put(arc.arc, weight * arc.share);
+    std::vector<Detours::Hop> hops;
+    const auto detours = Detours::of(d);
+    if (detours && detours->spread(switch_of(d, out->to), switch_of(d, in->to), hops)) {
+      for (const auto& hop : hops) put(hop.arc, weight * hop.share);
+    } else {
+      for (const auto& arc : ways->arcs) put(arc.arc, weight * arc.share);
+    }
   } else {
     const Chooser chooser{d, from, to, flow};
     for (std::size_t n = 0; n + 1 < ways->nodes.size();) {

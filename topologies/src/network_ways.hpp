@@ -32,6 +32,8 @@ struct Ways {
   }
 };
 
+class Detours;  // network_detours.hpp
+
 /// Ways that were asked for, dropped together when they grow past a bound, and the scratch space of the search.
 struct Network::Data::WayCache {
   std::mutex mutex;
@@ -45,6 +47,9 @@ struct Network::Data::WayCache {
   Side from_a, from_b, on_way;
   std::vector<std::uint32_t> position;  // by switch, in Ways::nodes
   std::uint32_t search = 0;
+
+  std::once_flag detours_found;
+  std::shared_ptr<const Detours> detours;
 };
 
 /// Null where nothing connects them. `a` and `b` are up.

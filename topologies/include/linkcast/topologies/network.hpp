@@ -109,7 +109,8 @@ class Network {
   bool add(NicPlace from, NicPlace to, double weight, std::uint64_t flow, const Sink& sink) const;
   /// Every port sends `weight` to every other one of `ports` (not to those of its own machine): expected loads, in time
   /// that grows with pairs of leaves and not with pairs of ports. False when some pair is not connected.
-  /// The sum of add() over all pairs; under ECMP, what it is on average over hashes.
+  /// The sum of add() over all pairs; under ECMP, what it is on average over hashes. A dragonfly's adaptive routing
+  /// sees here all traffic at once and goes round only as far as that relieves the fullest cable.
   bool add_all_to_all(std::span<const PortId> ports, double weight, const Sink& sink) const;
   bool add_all_to_all(std::span<const NicPlace> nics, double weight, const Sink& sink) const;
 
