@@ -1,6 +1,8 @@
 // Collectives between machines: what each NIC carries, by hand; flow against chunk; what a job on a cluster may not do.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <variant>
@@ -80,9 +82,7 @@ TEST_CASE("bytes on every NIC of two DGX A100", "[workloads][cluster]") {
   SECTION("double binary tree of two nodes: S/H, half of a ring's") {
     each(chunked(cluster, Op::all_reduce, S, {{"NCCL_ALGO", "TREE"}, {"NCCL_PROTO", "Simple"}}), 1.0 * S / 8);
   }
-  SECTION("alltoall: T(n - ppn)/n for each GPU's NIC") {
-    each(chunked(cluster, Op::alltoall, S), 1.0 * S * 8 / 16);
-  }
+  SECTION("alltoall: T(n - ppn)/n for each GPU's NIC") { each(chunked(cluster, Op::alltoall, S), 1.0 * S * 8 / 16); }
 }
 
 TEST_CASE("NVLSTree: S/H on every NIC of two nodes; 2S/H at an inner node of more", "[workloads][cluster]") {
@@ -148,7 +148,10 @@ TEST_CASE("no answer beats the NICs", "[workloads][cluster][property]") {
       for (const std::int64_t bytes : {std::int64_t{1} << 20, std::int64_t{1} << 30}) {
         const double n = cluster.ranks();
         CHECK(model.run(call(Op::all_gather, bytes)).busbw_GBps <= nic);
-        CHECK(model.run(call(Op::all_reduce, bytes)).busbw_GBps <= (nodes == 2 ? 2.0 : nodes == 3 ? 4.0 / 3 : 1.0) * nic * (1 + 1e-9));
+        CHECK(model.run(call(Op::all_reduce, bytes)).busbw_GBps <= (nodes == 2   ? 2.0
+                                                                    : nodes == 3 ? 4.0 / 3
+                                                                                 : 1.0) *
+                                                                       nic * (1 + 1e-9));
         const double other = n - cluster.gpus_per_node();
         CHECK(model.run(call(Op::alltoall, bytes)).algbw_GBps <= nic / cluster.gpus_per_node() * n / other);
       }
@@ -259,6 +262,26 @@ TEST_CASE("alltoall across rails: a NIC carries its GPUs' messages to all other 
     all += gpus;
   }
   CHECK(all == Approx(8 * 8).epsilon(1e-9));
+}
+
+TEST_CASE("alltoall with a machine unlike the others", "[workloads][cluster]") {
+  const auto time = [](const std::string& overrides, int nodes) {
+    const auto path = std::filesystem::temp_directory_path() / "linkcast-unlike-machine.yaml";
+    std::ofstream{path} << "schema: linkcast.topology/1\nextends: dgx-h100\nnodes: " << nodes
+                        << "\nnetwork: {fabric: ib, type: rail_optimised, switch: qm9700, nodes_per_unit: 32}\n"
+                        << overrides;
+    const auto cluster = topologies::load_cluster(path.string());
+    std::filesystem::remove(path);
+    return workloads::CollectiveModel{cluster, options(Fidelity::flow)}.run(call(Op::alltoall, S)).time.us();
+  };
+  // One slower NVLink, which the network leaves idle anyway: the same to the picosecond, though counted pair by pair.
+  const std::string slow = "overrides:\n  - {link: \"node[5].gpu[0]-nvswitch[0]\", state: 80 GB/s}\n";
+  CHECK(time(slow, 40) == time("", 40));
+  // NCCL lets another NIC serve the GPU whose NIC is gone: that one carries twice as much.
+  const std::string lost = "overrides:\n  - {nic: \"node[5].nic[3]\", state: down}\n";
+  CHECK(time(lost, 40) == Approx(2 * time("", 40)).epsilon(0.05));
+  // Many unlike machines are sampled; they still carry what they carry one by one.
+  CHECK(time("overrides:\n  - {switch: \"leaf[3]\", state: down}\n", 320) == Approx(2 * time("", 320)).epsilon(0.05));
 }
 
 TEST_CASE("chunk says before it starts when a call takes more than 4 GiB", "[workloads][cluster]") {

@@ -116,20 +116,78 @@ std::optional<Uniform> uniform(const Demand& demand, const std::vector<int>& nic
   return std::nullopt;
 }
 
-/// Every rank to every rank: per machine by pairs of its GPUs, in the network by NICs that send to each other.
-void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& loads) {
+/// The nodes of the most common kind of machine, and the others.
+std::pair<std::vector<int>, std::vector<int>> alike(const topologies::Cluster& cluster) {
+  std::vector<std::vector<int>> of_kind(static_cast<std::size_t>(cluster.kinds()));
+  for (int node = 0; node < cluster.nodes(); ++node)
+    of_kind[static_cast<std::size_t>(cluster.kind_of(node))].push_back(node);
+  const auto usual = std::ranges::max_element(of_kind, {}, [](const auto& list) { return list.size(); });
+  std::pair<std::vector<int>, std::vector<int>> out{*usual, {}};
+  for (const auto& list : of_kind)
+    if (&list != &*usual) out.second.insert(out.second.end(), list.begin(), list.end());
+  return out;
+}
+
+/// All messages from and to the machines that are not as most are (one has lost a NIC, say), pair by pair. From half a
+/// million messages on, each of them with every k-th machine stands for those with the k - 1 after it.
+void add_unlike(const Context& c, const std::vector<int>& members, const std::vector<int>& unlike, int parts,
+                const Costs& costs, Loads& loads) {
   const int nodes = c.comm.nodes(), locals = c.edges.locals();
-  const auto& network = c.cluster.network();
-  const double others = nodes - 1;
-  Demand demand;
-  for (int node = 0; node < nodes; ++node) {
-    const int next = (node + 1) % nodes;
-    // Ways have one latency for each tier that they cross, so one machine of each stretch of 64 meets those of them all
-    // (a unit has 32 to 72 machines); the first and the last are in units of their own, and far from each other.
-    const bool timed = node == 0 || node + 1 == nodes || node % 64 == 0;
+  constexpr std::int64_t most = 1 << 19;
+  const auto messages = static_cast<std::int64_t>(unlike.size()) * nodes * locals * locals * 2 * parts;
+  const auto step = static_cast<std::size_t>(std::max<std::int64_t>(1, messages / most));
+  const auto add = [&](int from, int to, double weight) {
     for (int a = 0; a < locals; ++a) {
       for (int b = 0; b < locals; ++b) {
+        for (int part = 0; part < parts; ++part) {
+          const NetUse use = use_of(c, from * locals + a, to * locals + b, part);
+          c.edges.add_relay(loads.inside, use, costs.wire * weight / parts);
+          c.edges.add_wire(loads.network, use, costs.wire * weight / parts);
+          loads.sent[c.edges.sending_nic(use)] += weight / parts;
+          loads.received[c.edges.receiving_nic(use)] += weight / parts;
+          loads.hop = std::max(loads.hop, c.edges.time(use, costs));
+        }
+      }
+    }
+  };
+  std::size_t phase = 0;  // which of a stretch stands for it: another one for each machine
+  for (const int node : unlike) {
+    ++phase;
+    for (const auto* list : {&members, &unlike}) {
+      std::vector<int> others = *list;
+      std::erase(others, node);
+      for (std::size_t first = 0; first < others.size(); first += step) {
+        const auto stretch = std::min(step, others.size() - first);
+        const int other = others[first + phase % stretch];
+        add(node, other, static_cast<double>(stretch));
+        if (list == &members) add(other, node, static_cast<double>(stretch));
+      }
+    }
+  }
+}
+
+/// Every rank to every rank: per machine by pairs of its GPUs, in the network by NICs that send to each other.
+void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& loads) {
+  const int locals = c.edges.locals();
+  const auto& network = c.cluster.network();
+  const auto [members, unlike] = alike(c.cluster);
+  const int nodes = static_cast<int>(members.size());
+  const double others = nodes - 1;
+  Demand demand;
+  loads.crosses = c.comm.nodes() > 1;
+  for (int node = 0; node < c.comm.nodes(); ++node)
+    for (int a = 0; a < locals; ++a)
+      for (int b = 0; b < locals; ++b)
         if (a != b) c.edges.add_lane(loads.inside, node, a, b, costs.on(c.edges.lane(node, a, b)));
+  if (!unlike.empty()) add_unlike(c, members, unlike, parts, costs, loads);
+  if (nodes < 2) return;
+  for (int i = 0; i < nodes; ++i) {
+    const int node = members[static_cast<std::size_t>(i)], next = members[static_cast<std::size_t>((i + 1) % nodes)];
+    // Ways have one latency for each tier that they cross, so one machine of each stretch of 64 meets those of them all
+    // (a unit has 32 to 72 machines); the first and the last are in units of their own, and far from each other.
+    const bool timed = i == 0 || i + 1 == nodes || i % 64 == 0;
+    for (int a = 0; a < locals; ++a) {
+      for (int b = 0; b < locals; ++b) {
         for (int part = 0; part < parts; ++part) {
           const NetUse out = use_of(c, node * locals + a, next * locals + b, part);
           const double weight = costs.wire * others / parts;
@@ -138,13 +196,12 @@ void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& load
           c.edges.add_receiver(loads.network, out, weight);
           loads.sent[c.edges.sending_nic(out)] += others / parts;
           loads.received[c.edges.receiving_nic(out)] += others / parts;
-          if (node == 0) demand[{c.edges.sending_nic(out).nic, c.edges.receiving_nic(out).nic}] += 1.0 / parts;
+          if (i == 0) demand[{c.edges.sending_nic(out).nic, c.edges.receiving_nic(out).nic}] += 1.0 / parts;
           if (timed) loads.hop = std::max(loads.hop, c.edges.time(out, costs));
         }
       }
     }
   }
-  loads.crosses = nodes > 1;
   const auto cables = [&](topologies::CableId cable, bool forward, double w) {
     loads.network.add(c.cluster.cable(cable, forward), w);
   };
@@ -152,7 +209,9 @@ void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& load
     throw sim::InputError(c.cluster.name() + ": some NICs cannot reach each other",
                           "a cable or a switch is missing or down, or nothing joins these rails");
   };
-  const auto place = [&](int node, int nic) { return topologies::NicPlace{c.cluster.original_node(node), nic}; };
+  const auto place = [&](std::int64_t member, int nic) {
+    return topologies::NicPlace{c.cluster.original_node(members[static_cast<std::size_t>(member)]), nic};
+  };
   // Pairs of machines times pairs of NICs that are gone through one by one, in about a second.
   constexpr std::int64_t most_pairs = 1 << 20;
   const bool splits = network.routing() == models::Routing::adaptive || network.routing() == models::Routing::spray;
@@ -189,7 +248,7 @@ void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& load
       for (std::int64_t i = 0; i < distances; ++i) {
         const auto distance = 1 + (shift + i * (nodes - 1) / distances) % (nodes - 1);
         for (int a = 0; a < nodes; ++a) {
-          const int b = static_cast<int>((a + distance) % nodes);
+          const auto b = (a + distance) % nodes;
           if (!network.add(place(a, nics.first), place(b, nics.second), weight,
                            static_cast<std::uint64_t>(a) * 1'000'003 + static_cast<std::uint64_t>(b), cables))
             stranded();
