@@ -78,7 +78,7 @@ int perform(const Options& o, Io& io) {
   if (!o.vary.empty()) return perform_varied(o, io);
   const auto q = understand(o);
   warn_of_idle_variables({q.options.nccl, q.options.env}, io.log);
-  const auto machine = load_machine(o.machine);
+  const auto machine = load_machine(o.machine, q.options.env);
   const int ranks = machine.cluster.ranks();
   if (ranks < 2) throw UsageError{"error: a collective needs at least 2 ranks\n  help: --gpus 2 or more"};
   if (q.call.root >= ranks) {

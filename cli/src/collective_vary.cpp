@@ -136,7 +136,7 @@ int perform_varied(const CollectiveOptions& options, Io& io) {
   std::string op;
   for (const auto& variant : variants_of(options)) {
     const auto q = understand(variant.options);
-    const auto machine = load_machine(variant.options.machine);
+    const auto machine = load_machine(variant.options.machine, q.options.env);
     const int ranks = machine.cluster.ranks();
     if (ranks < 2)
       throw UsageError{fmt::format("error: --vary {}={}: a collective needs at least 2 ranks", key, variant.value)};
@@ -160,7 +160,8 @@ int perform_varied(const CollectiveOptions& options, Io& io) {
   if (options.json)
     io.out << json_of(key, answers, op);
   else
-    io.out << fmt::format("# {}{}{}\n", op, options.machine.topology.empty() ? "" : " on ", options.machine.topology) << table_of(key, answers, sizes, rows);
+    io.out << fmt::format("# {}{}{}\n", op, options.machine.topology.empty() ? "" : " on ", options.machine.topology)
+           << table_of(key, answers, sizes, rows);
   return io.stop.stop_requested() ? interrupted : done;
 }
 

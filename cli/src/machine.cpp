@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "linkcast/models/nccl/network_defaults.hpp"
+
 namespace linkcast::cli {
 
 void MachineOptions::add_to(Form& form) {
@@ -77,8 +79,8 @@ Wish understand(const MachineOptions& o) {
   if (!o.seed.empty())
     if (const auto n = problems.collect([&] { return whole_number("--seed", o.seed, 0, 1'000'000'000); }))
       w.seed = static_cast<std::uint64_t>(*n);
-  if (!o.hosts.empty() && (w.placement || w.nodes))
-    problems.add("--hosts names the nodes: it excludes --nodes and --placement", "keep one");
+  if (!o.hosts.empty() && (w.placement || w.nodes || w.gpus))
+    problems.add("--hosts names the nodes: it excludes --nodes, --gpus and --placement", "keep one");
   problems.collect([&] {
     w.load.params = assignments("--set", o.set);
     return true;
@@ -134,8 +136,9 @@ Share share_of(const Wish& w, const topologies::Cluster& whole, const std::strin
 
 }  // namespace
 
-Machine load_machine(const MachineOptions& options) {
+Machine load_machine(const MachineOptions& options, const models::nccl::Environment& env) {
   auto wish = understand(options);
+  if (!wish.load.fabric && models::nccl::uses_sockets(env)) wish.load.fabric = "tcp";
   const auto& name = options.topology;
   auto cluster = topologies::load_cluster(name, wish.load);
   const int all = cluster.gpus_per_node();

@@ -38,8 +38,9 @@ struct Library {
   models::nccl::Environment env;
 };
 
-/// Throws sim::InputError (topology) and UsageError (nodes, ranks, placement).
-Machine load_machine(const MachineOptions& options);
+/// Throws sim::InputError (topology) and UsageError (nodes, ranks, placement). Where `env` takes NCCL off InfiniBand
+/// verbs (NCCL_IB_DISABLE, NCCL_NET=Socket) and no --network is asked for, the same NICs carry TCP.
+Machine load_machine(const MachineOptions& options, const models::nccl::Environment& env);
 
 Library read_library(const LibraryOptions& options, Problems& problems);
 /// Says which variables change nothing here.

@@ -74,7 +74,7 @@ Found search(const Options& o, const Question& q) {
     auto system = models::nccl::read_topology_xml(completed.text, path);
     return {std::filesystem::path{path}.filename().string(), Communicator{std::move(system), std::move(config)}};
   }
-  const auto machine = load_machine(o.machine);
+  const auto machine = load_machine(o.machine, config.env);
   return {machine.cluster.name(), workloads::communicator_of(machine.cluster, config.version, config.env)};
 }
 
