@@ -90,6 +90,8 @@ std::string extent_table(const Validation& v) {
     out += fmt::format("{:<28}  {:>6}  {}  {}  {}  {}\n", name, v.extent_series.at(name), cells(all), brief(c.below_1M),
                        brief(c.from_1M_to_64M), brief(c.from_64M));
   }
+  for (const std::string name : {"one NVLink domain (NVL72)", "two nodes", "more nodes", "2,000 GPUs and more"})
+    if (!v.extents.contains(name)) out += fmt::format("{:<28}  {:>6}  nothing measured\n", name, 0);
   return out;
 }
 

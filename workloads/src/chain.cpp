@@ -147,7 +147,7 @@ Schedule build_chain(const Context& c, const models::nccl::Call& call, const mod
   };
   std::map<std::pair<std::vector<int>, int>, Line> lines;
   for (int channel = 0; channel < plan.channels; ++channel) {
-    const int nic = several ? c.comm.ring_net(channel, 0).send_net : 0;
+    const int nic = !several ? 0 : c.hashed() ? channel : c.comm.ring_net(channel, 0).send_net;
     auto& line = lines[{line_of(c, call, channel), nic}];
     const Bytes bytes = plan.channel_bytes[static_cast<std::size_t>(channel)];
     if (line.sum.count() == 0) line.channel = channel;

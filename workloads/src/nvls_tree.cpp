@@ -63,6 +63,7 @@ std::vector<FlowShape::Flow> flows_of(const Context& c, int channels) {
     std::vector<int> key{tree};
     for (const auto& use : net_uses(c, channel, child, true))
       key.insert(key.end(), {use.edge.send_net, use.edge.recv_net, use.edge.send_proxy});
+    if (c.hashed()) key.push_back(channel);
     flows[std::move(key)].channels.push_back(channel);
   }
   std::vector<FlowShape::Flow> out;

@@ -110,7 +110,7 @@ Schedule build_pat(const Context& c, const models::nccl::Call& call, const model
         FlowShape made;
         std::map<int, FlowShape::Flow> by_port;
         for (int channel = 0; channel < plan.channels; ++channel)
-          by_port[c.comm.ring_net(channel, 0).send_net].channels.push_back(channel);
+          by_port[c.hashed() ? channel : c.comm.ring_net(channel, 0).send_net].channels.push_back(channel);
         for (auto& [_, flow] : by_port) made.flows.push_back(std::move(flow));
         ShapeBuilder builder{c.resources, made.flows.size()};
         for (std::size_t i = 0; i < made.flows.size(); ++i) {

@@ -219,7 +219,7 @@ std::vector<FlowShape::Flow> flows_of(const Context& c, int channels) {
       key.insert(key.end(), order.begin(), order.end());
       if (c.comm.nodes() == 1) std::rotate(key.begin(), std::min_element(key.begin(), key.end()), key.end());
     }
-    if (c.cluster.kinds() > 1) key.push_back(channel);
+    if (c.cluster.kinds() > 1 || c.hashed()) key.push_back(channel);
     flows[std::move(key)].channels.push_back(channel);
   }
   std::vector<FlowShape::Flow> out;

@@ -25,6 +25,8 @@ struct Context {
   const models::GpuModel& gpu;
   const sim::ResourceTable& resources;
   ShapeCache& shapes;
+  /// Each channel has its own way through the network, by the hash of its queue pairs.
+  bool hashed() const { return comm.nodes() > 1 && cluster.network().routing() == models::Routing::ecmp; }
   bool classify = false;  // flows in classes of equal links (shapes.hpp): where nothing else shares them
   bool fold = true;       // agents that behave alike are simulated once
 };

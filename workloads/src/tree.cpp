@@ -143,7 +143,7 @@ std::vector<FlowShape::Flow> flows_of(const Context& c, int channels) {
       const int child = c.comm.tree_place(tree, 0).parent >= 0 ? 0 : 1;  // node 0 or 1 has a parent
       const auto e = c.comm.tree_up_net(channel, child);
       key.insert(key.end(), {tree, e.send_net, e.recv_net, e.send_proxy});
-      if (c.cluster.kinds() > 1) key.push_back(channel);
+      if (c.cluster.kinds() > 1 || c.hashed()) key.push_back(channel);
     }
     flows[std::move(key)].channels.push_back(channel);
   }
