@@ -230,9 +230,12 @@ class Reader {
     const auto words = item.placement.empty() ? item.what : item.placement;
     const auto op = op_in_words(item.collective);
     if (!op) {
+      const auto names = models::nccl::op_names();
+      const auto near = sim::nearest(item.collective, names);
       yaml_.problem(item.collective.empty() ? node : item.collective_at,
                     fmt::format("unknown collective '{}'", item.collective),
-                    fmt::format("expected one of {}", fmt::join(models::nccl::op_names(), ", ")));
+                    near.empty() ? fmt::format("expected one of {}", fmt::join(names, ", "))
+                                 : fmt::format("did you mean '{}'?", near));
       return;
     }
     const auto& h = case_.hardware;

@@ -53,12 +53,12 @@ class Records {
         continue;
       }
       // The last line of a process that was killed is cut: the rest stands.
-      if (i + 1 == lines.size() && !known && records > 0 && line.front() == '{') {
+      if (i + 1 == lines.size() && record.is_discarded() && records > 0 && line.front() == '{') {
         notes_.push_back(fmt::format("{}:{}: the last record is cut and left out", file.where, i + 1));
         continue;
       }
       if (++broken <= kShownLines)
-        problems.at(static_cast<int>(i) + 1, 1, line.size(), why, "expected {\"header\": …, \"coll_perf\": …}");
+        problems.at(static_cast<int>(i) + 1, 1, 8, why, "expected {\"header\": …, \"coll_perf\": …}");
     }
     if (broken > kShownLines) problems.whole_file(fmt::format("{} more lines are not records", broken - kShownLines));
     if (records == 0 && broken == 0) problems.whole_file("no record of the NCCL inspector in this file");

@@ -68,12 +68,10 @@ class LogReader {
       title_at_ = number_;
       test_.title = std::string(text);
       test_.tool = tool_of(lower(text));
-      if (text.find("CUDA") != std::string_view::npos || text.find("ROCM") != std::string_view::npos)
-        test_.memory = MemoryKind::unknown;  // a CUDA build: which side holds the buffers is said below
-    } else if (text.find("from DEVICE (D) and to DEVICE (D)") != std::string_view::npos) {
-      test_.memory = MemoryKind::gpu;
-    } else if (text.find("from HOST (H) and to HOST (H)") != std::string_view::npos) {
-      test_.memory = MemoryKind::host;
+    } else if (text.substr(0, 11) == "Send Buffer") {  // "… on DEVICE (D) and Receive Buffer on DEVICE (D)"
+      const bool host = text.find("HOST (H)") != std::string_view::npos;
+      const bool gpu = text.find("DEVICE (D)") != std::string_view::npos;
+      if (host != gpu) test_.memory = gpu ? MemoryKind::gpu : MemoryKind::host;
     } else if (const auto pairs = text.find("pairs: "); pairs != std::string_view::npos) {
       const auto digits = text.substr(pairs + 7, text.find_first_not_of("0123456789", pairs + 7) - pairs - 7);
       test_.qps = static_cast<int>(std::clamp(whole_in(digits).value_or(0), 0L, 1'000'000L));

@@ -219,8 +219,9 @@ void read_object(const JsonObject& object, const std::string& where, std::vector
   const auto& value = bandwidth.is_number() ? bandwidth : latency;
   if (!size.is_number_unsigned() || size.get<std::uint64_t>() == 0 || size.get<std::uint64_t>() > 1u << 31)
     return problem("'MsgSize' is not a number of bytes");
-  if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < 0)
-    return problem("'results' has neither 'BW_average' nor 't_typical'", "expected a number above zero");
+  if (!value.is_number()) return problem("'results' has neither 'BW_average' nor 't_typical'");
+  if (!std::isfinite(value.get<double>()) || value.get<double>() < 0)
+    return problem(fmt::format("{} is no measured value", value.get<double>()), "expected a number above zero");
   if (value.get<double>() == 0) {
     notes.push_back(fmt::format("{}: a row of 0.00 is left out", where));
     return;

@@ -113,7 +113,7 @@ TEST_CASE("units of a figure") {
   const auto read = calibration::read_any(test::text_of(path), path.string());
   CHECK(read.cases.at(0).figures.empty());
   CHECK(read.notes.at(0).find(
-            "83-gb300-roce-ecmp.yaml:22: a figure in '% of the per-node fabric ceiling' is no bandwidth") !=
+            "83-gb300-roce-ecmp.yaml:20: a figure in '% of the per-node fabric ceiling' is no bandwidth") !=
         std::string::npos);
 }
 

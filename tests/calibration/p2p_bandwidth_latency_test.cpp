@@ -58,8 +58,8 @@ TEST_CASE("every matrix of a run, with what its title says") {
 
 TEST_CASE("two runs in one file, and a machine without peer access") {
   auto second = kLog;
-  second.replace(second.find("     0\t     1     1"), 18, "     0\t     1     0");
-  second.replace(second.find("     1\t     1     1"), 18, "     1\t     0     1");
+  second.replace(second.find("     0\t     1     1"), 19, "     0\t     1     0");
+  second.replace(second.find("     1\t     1     1"), 19, "     1\t     0     1");
   const auto read = read_p2p_bandwidth_latency(kLog + second, "p2p.txt");
   CHECK(read.matrices.size() == 10);
   CHECK(read.matrices[9].id == "p2p.txt#10");

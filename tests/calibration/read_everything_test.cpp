@@ -50,7 +50,7 @@ TEST_CASE("every committed fact reads") {
   const auto data = test::repository() / "tests/data";
   const auto p2p = everything({data / "p2p"});
   require_sane(p2p);
-  CHECK(p2p.matrices.size() == 88);  // 112 tables less 20 of the CPU's launch times and 4 of one busy direction
+  CHECK(p2p.matrices.size() == 89);  // 112 tables less 20 of the CPU's launch times and 3 of one busy direction
   const auto tests = everything({data / "perftest"});
   require_sane(tests);
   CHECK(tests.tests.size() == 34);  // 40 files less 6 of MPI's collectives
