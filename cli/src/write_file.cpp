@@ -36,4 +36,10 @@ void write_file(std::string_view option, const std::string& path, std::string_vi
     refuse(option, path, errno);
 }
 
+void replace_file(std::string_view option, const std::string& path, std::string_view text) {
+  const auto part = path + ".part";
+  write_file(option, part, text);
+  if (std::rename(part.c_str(), path.c_str()) != 0) refuse(option, path, errno);
+}
+
 }  // namespace linkcast::cli
