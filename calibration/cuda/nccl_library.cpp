@@ -10,11 +10,12 @@ namespace linkcast::calibration::cuda {
 
 #ifdef LINKCAST_HAS_NCCL
 
-NcclLibrary::NcclLibrary() {
+NcclLibrary::NcclLibrary() : functions_{std::make_unique<NcclFunctions>()} {
+  void* handle = nullptr;
   for (const char* name : {"libnccl.so.2", LINKCAST_NCCL_LIBRARY}) {
-    if (handle_ == nullptr && *name != 0) handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr && *name != 0) handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }
-  if (handle_ == nullptr) {
+  if (handle == nullptr) {
     const char* why = dlerror();
     problem_ = fmt::format(
         "no collectives: NCCL cannot be opened ({}); install libnccl2 or name its folder in "
@@ -23,11 +24,11 @@ NcclLibrary::NcclLibrary() {
     return;
   }
   const auto find = [&]<class F>(F& function, const char* name) {
-    function = reinterpret_cast<F>(dlsym(handle_, name));
+    function = reinterpret_cast<F>(dlsym(handle, name));
     if (function == nullptr && problem_.empty())
       problem_ = fmt::format("no collectives: this NCCL has no {}; NCCL 2.14 or newer is needed", name);
   };
-  auto& f = functions_;
+  auto& f = *functions_;
   find(f.GetVersion, "ncclGetVersion");
   find(f.GetUniqueId, "ncclGetUniqueId");
   find(f.CommInitRankConfig, "ncclCommInitRankConfig");
@@ -52,7 +53,7 @@ NcclLibrary::~NcclLibrary() = default;
 
 std::optional<models::nccl::Version> NcclLibrary::version() const {
   int code = 0;
-  if (!problem_.empty() || functions_.GetVersion(&code) != ncclSuccess) return std::nullopt;
+  if (!problem_.empty() || functions_->GetVersion(&code) != ncclSuccess) return std::nullopt;
   // NCCL_VERSION: 22803 is 2.28.3; up to 2.8 four digits.
   models::nccl::Version v;
   v.major = code >= 10'000 ? code / 10'000 : code / 1'000;
@@ -63,13 +64,14 @@ std::optional<models::nccl::Version> NcclLibrary::version() const {
 
 void NcclLibrary::check(ncclResult_t result, const char* call) const {
   if (result == ncclSuccess || result == ncclInProgress) return;
-  const char* more = functions_.GetLastError(nullptr);
-  throw sim::InputError(fmt::format("{} failed: {}", call, functions_.GetErrorString(result)),
+  const char* more = functions_->GetLastError(nullptr);
+  throw sim::InputError(fmt::format("{} failed: {}", call, functions_->GetErrorString(result)),
                         more != nullptr && *more != 0 ? std::string{more} : "NCCL_DEBUG=WARN says more");
 }
 
 #else
 
+struct NcclFunctions {};
 NcclLibrary::NcclLibrary()
     : problem_{"no collectives: this linkcast was built without NCCL's header; install libnccl-dev and build again"} {}
 NcclLibrary::~NcclLibrary() = default;

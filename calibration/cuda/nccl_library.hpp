@@ -13,6 +13,29 @@
 
 namespace linkcast::calibration::cuda {
 
+/// Complete where LINKCAST_HAS_NCCL is defined.
+struct NcclFunctions;
+
+class NcclLibrary {
+ public:
+  NcclLibrary();
+  ~NcclLibrary();
+  NcclLibrary(const NcclLibrary&) = delete;
+  NcclLibrary& operator=(const NcclLibrary&) = delete;
+  /// Why there is none and how to go on; empty where it works.
+  const std::string& problem() const { return problem_; }
+  std::optional<models::nccl::Version> version() const;
+  const NcclFunctions& functions() const { return *functions_; }
+#ifdef LINKCAST_HAS_NCCL
+  /// Throws sim::InputError with the call's name and NCCL's own words.
+  void check(ncclResult_t result, const char* call) const;
+#endif
+
+ private:
+  std::unique_ptr<NcclFunctions> functions_;
+  std::string problem_;
+};
+
 #ifdef LINKCAST_HAS_NCCL
 struct NcclFunctions {
   decltype(&ncclGetVersion) GetVersion;
@@ -34,26 +57,5 @@ struct NcclFunctions {
   decltype(&ncclRecv) Recv;
 };
 #endif
-
-class NcclLibrary {
- public:
-  NcclLibrary();
-  ~NcclLibrary();
-  /// Why there is none and how to go on; empty where it works.
-  const std::string& problem() const { return problem_; }
-  std::optional<models::nccl::Version> version() const;
-#ifdef LINKCAST_HAS_NCCL
-  const NcclFunctions& functions() const { return functions_; }
-  /// Throws sim::InputError with the call's name and NCCL's own words.
-  void check(ncclResult_t result, const char* call) const;
-#endif
-
- private:
-  void* handle_ = nullptr;
-  std::string problem_;
-#ifdef LINKCAST_HAS_NCCL
-  NcclFunctions functions_{};
-#endif
-};
 
 }  // namespace linkcast::calibration::cuda

@@ -1,11 +1,13 @@
-// `linkcast calibrate`: the group of commands that know a real cluster.
-#include "calibrate.hpp"
+// `linkcast calibrate`: measures a cluster, fits the models to it, and watches it.
+#include "form.hpp"
 
 namespace linkcast::cli {
 
+void add_calibrate_measure(Form calibrate);
+
 void add_calibrate(Form root) {
-  auto group = root.command("calibrate", "measure a machine, fit the model to it, compare it with its past");
-  add_calibrate_measure(group);
+  auto calibrate = root.command("calibrate", "measurements of your own cluster");
+  add_calibrate_measure(calibrate);
 }
 
 }  // namespace linkcast::cli

@@ -1,6 +1,7 @@
 // `linkcast calibrate measure`: what this machine does, into a file.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -8,7 +9,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "calibrate.hpp"
 #include "linkcast/calibration/measure_run.hpp"
 #include "linkcast/calibration/real_machine.hpp"
 #include "linkcast/calibration/twin.hpp"
@@ -183,6 +183,7 @@ int perform(const Options& o, Io& io) {
 
   std::unique_ptr<calibration::Machine> machine;
   if (!o.twin.empty()) {
+    twin.cluster.profile = calibration::hidden_numbers(assignments("--hidden", o.hidden));
     machine = calibration::make_twin(twin);
   } else {
     auto real = calibration::open_real_machine(from_environment);
@@ -226,9 +227,9 @@ constexpr const char* examples =
 
 }  // namespace
 
-void add_calibrate_measure(Form group) {
+void add_calibrate_measure(Form calibrate) {
   const auto o = std::make_shared<Options>();
-  auto form = group.command("measure", "run copies and collectives on this machine's GPUs, and write down their times");
+  auto form = calibrate.command("measure", "run copies and collectives on this machine's GPUs, and write down their times");
   form.group("What");
   form.text("--budget", o->budget, "T", "time to spend, as in 90s, 5m, 1h (default 5m)");
   form.text("--only", o->only, "LIST", "of launch, host, pairs, pattern, chase, sm-rate, collective (default all)");

@@ -2,10 +2,12 @@
 #include "write_file.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "form.hpp"
@@ -37,9 +39,22 @@ void write_file(std::string_view option, const std::string& path, std::string_vi
 }
 
 void replace_file(std::string_view option, const std::string& path, std::string_view text) {
-  const auto part = path + ".part";
-  write_file(option, part, text);
-  if (std::rename(part.c_str(), path.c_str()) != 0) refuse(option, path, errno);
+  // Beside it, because a rename is whole only within a file system; hidden and without its ending, so that a
+  // collector of *.prom takes no half of it.
+  const std::filesystem::path target{path};
+  const auto beside = target.parent_path() / fmt::format(".{}.{}", target.filename().string(), ::getpid());
+  try {
+    write_file(option, beside.string(), text);
+    std::filesystem::rename(beside, target);
+  } catch (const std::filesystem::filesystem_error& e) {
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
+    refuse(option, path, e.code().value());
+  } catch (const UsageError&) {
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
+    throw;
+  }
 }
 
 }  // namespace linkcast::cli

@@ -23,6 +23,10 @@ struct TwinOptions {
   sim::Time memory_latency = sim::Time::nanoseconds(600);
 };
 
+/// Numbers that a twin has otherwise than the catalog: "gpus.h100-sxm.simple.send" = "20 GB/s", or "x0.9" of the
+/// catalog's. Null for none. Throws sim::InputError with every mistake.
+std::shared_ptr<const topologies::Profile> hidden_numbers(const std::map<std::string, std::string>& numbers);
+
 /// The same options give the same answer to the same request, whatever was asked before. Its clock is simulated: a
 /// budget of minutes is spent in moments. Throws sim::InputError for a topology that cannot be loaded.
 std::unique_ptr<Machine> make_twin(const TwinOptions& options);
