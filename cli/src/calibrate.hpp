@@ -1,0 +1,10 @@
+// The commands of the group `linkcast calibrate`.
+#pragma once
+
+#include "form.hpp"
+
+namespace linkcast::cli {
+
+void add_calibrate_fit(Form group);
+
+}  // namespace linkcast::cli
