@@ -5,6 +5,7 @@
 
 namespace linkcast::cli {
 
+void add_calibrate_measure(Form group);
 void add_calibrate_fit(Form group);
 
 }  // namespace linkcast::cli
