@@ -70,5 +70,6 @@ void add_nccl(Form root);
 void add_validate(Form root);
 void add_run(Form root);
 void add_topo(Form root);
+void add_calibrate(Form root);
 
 }  // namespace linkcast::cli

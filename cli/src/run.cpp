@@ -39,6 +39,7 @@ int perform(int argc, const char* const* argv, Io& io) {
   add_validate(root);
   add_run(root);
   add_topo(root);
+  add_calibrate(root);
   return line.perform(argc, argv, io);
 }
 
