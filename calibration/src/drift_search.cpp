@@ -33,6 +33,8 @@ Judged judge_suspect(const std::vector<double>& residual, const Suspect& suspect
   const auto values = at(residual, suspect);
   const double shift = centre(values, suspect.level);
   Judged out;
+  // Within the tolerance it is no drift, whatever the chances are (they are costly).
+  if (std::abs(shift) <= std::log1p(options.tolerance)) return out;
   out.change = judge(shift, variance_of_location(values.size(), spread), correction, options);
   const double most = kOutlier * kOutlier * spread.point.value;
   for (const double v : values) out.explained += std::min(v * v, most) - std::min((v - shift) * (v - shift), most);

@@ -16,6 +16,13 @@ constexpr double kMadEfficiency = 0.37;  // of the MAD against the standard devi
 constexpr double kNearlyNormal = 1e4;    // degrees of freedom
 constexpr std::size_t kMostContrasts = 20'000;
 
+/// In double all the way, and with the limit instead of an exception where a chance is too small for one.
+using Policy =
+    boost::math::policies::policy<boost::math::policies::promote_double<false>,
+                                  boost::math::policies::overflow_error<boost::math::policies::ignore_error>>;
+using Normal = boost::math::normal_distribution<double, Policy>;
+using Student = boost::math::students_t_distribution<double, Policy>;
+
 std::optional<Variance> from_absolute(std::vector<double> deviations, double scale, double df) {
   for (auto& d : deviations) d = std::abs(d);
   const double sd = kMadOfNormal * median(std::move(deviations));
@@ -101,13 +108,13 @@ Variance moderated(const std::optional<Variance>& estimated, double prior, doubl
 }
 
 double student_below(double t, double df) {
-  if (df > kNearlyNormal) return boost::math::cdf(boost::math::normal{}, t);
-  return boost::math::cdf(boost::math::students_t{df}, t);
+  if (df > kNearlyNormal) return boost::math::cdf(Normal{}, t);
+  return boost::math::cdf(Student{df}, t);
 }
 
 double student_quantile(double probability, double df) {
-  if (df > kNearlyNormal) return boost::math::quantile(boost::math::normal{}, probability);
-  return boost::math::quantile(boost::math::students_t{df}, probability);
+  if (df > kNearlyNormal) return boost::math::quantile(Normal{}, probability);
+  return boost::math::quantile(Student{df}, probability);
 }
 
 }  // namespace linkcast::calibration
