@@ -37,7 +37,6 @@ DriftFinding finding_of(const Block& block, const Suspect& suspect, const std::s
   out.place = place;
   out.points = static_cast<int>(suspect.points.size());
   out.unit = block.unit;
-  out.collective = block.collective;
   out.change = found.change;
   out.beyond = found.beyond;
   std::vector<double> before, after;
@@ -49,6 +48,7 @@ DriftFinding finding_of(const Block& block, const Suspect& suspect, const std::s
     out.from = std::min(out.from.value_or(*v.size), *v.size);
     out.to = std::max(out.to.value_or(*v.size), *v.size);
   }
+  out.launch = block.launch || (block.collective && out.to && *out.to < sim::mib(1));
   out.baseline = median(std::move(before));
   out.now = median(std::move(after));
   return out;
@@ -161,9 +161,8 @@ bool Drift::faster() const {
 }
 
 bool Drift::only_launch() const {
-  return slower() && std::all_of(findings.begin(), findings.end(), [](const auto& f) {
-           return !f.change.slower() || (f.collective && f.to && *f.to < sim::mib(1));
-         });
+  return slower() &&
+         std::all_of(findings.begin(), findings.end(), [](const auto& f) { return !f.change.slower() || f.launch; });
 }
 
 Drift find_drift(const Measurements& baseline, const Measurements& now, const DriftOptions& options) {

@@ -204,14 +204,21 @@ Block block_of(const Grid& grid) {
 Block block_of(const Single& single) {
   Block block;
   block.what = single.what;
-  block.unit = "GB/s";
-  block.rate = true;
+  block.unit = single.rate ? "GB/s" : "us";
+  block.rate = single.rate;
+  block.launch = single.launch;
   if (single.size) block.sizes = size_class_of(*single.size);
   block.values = {{single.size, single.baseline, single.now}};
-  block.log_ratios = {log_slowdown(true, single.baseline, single.now)};
+  block.log_ratios = {log_slowdown(single.rate, single.baseline, single.now)};
   block.suspects = {{DriftLevel::figure, {0}}};
   block.places = {""};
-  set_spread(block, {}, prior_of(block.sizes.value_or(SizeClass::from_64M)));
+  if (!single.spread) {
+    set_spread(block, {}, prior_of(block.sizes.value_or(SizeClass::from_64M)));
+    return block;
+  }
+  const auto prior = single.launch ? prior_of(SizeClass::below_1M) : prior_of_pairs(false);
+  const double samples = square(std::max(*single.spread, prior.point));
+  set_spread(block, {Variance{samples, kLoneDf}, "the spread of its samples"}, prior);
   return block;
 }
 

@@ -14,7 +14,8 @@ struct Block {
   std::string what, unit;
   bool rate = false;  // values are GB/s; else us
   bool collective = false;
-  double busbw = 0;  // as Line::busbw
+  bool launch = false;  // a launch by itself
+  double busbw = 0;     // as Line::busbw
   std::optional<SizeClass> sizes;
   std::size_t line = 0;  // which line it is a part of; only where `collective`
   struct Value {

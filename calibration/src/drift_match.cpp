@@ -179,6 +179,7 @@ Matched match(const Measurements& baseline, const Measurements& now) {
   each_pair<Figure>(all_of(baseline, &Measurements::figures, &Case::figures),
                     all_of(now, &Measurements::figures, &Case::figures), out,
                     [&](const std::string& what, const auto& b, const auto& n) { add_figures(what, b, n, out); });
+  add_probes(baseline.probes, now.probes, out);
   return out;
 }
 

@@ -48,11 +48,14 @@ struct Grid {
   std::vector<Cell> cells;
 };
 
-/// One figure on each side.
+/// One number on each side.
 struct Single {
   std::string what;
+  bool rate = true;     // GB/s, else us
+  bool launch = false;  // of a kernel or a graph: the host's time
   std::optional<sim::Bytes> size;
-  double baseline = 0, now = 0;  // GB/s
+  double baseline = 0, now = 0;
+  std::optional<double> spread;  // where measured: standard deviation of the logarithm of one sample
 };
 
 struct Matched {

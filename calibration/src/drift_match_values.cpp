@@ -327,7 +327,7 @@ void add_figures(const std::string& what, const std::vector<const Figure*>& base
   if (!before || !after)
     out.not_compared.push_back({what, "a value must be above zero"});
   else
-    out.singles.push_back({what, baseline.front()->size, std::exp(*before), std::exp(*after)});
+    out.singles.push_back({what, true, false, baseline.front()->size, std::exp(*before), std::exp(*after), {}});
 }
 
 }  // namespace linkcast::calibration

@@ -15,4 +15,7 @@ void add_tests(const std::string& what, const std::vector<const PairTest*>& base
 void add_figures(const std::string& what, const std::vector<const Figure*>& baseline,
                  const std::vector<const Figure*>& now, Matched& out);
 
+/// Rows of `calibrate measure`'s probes, by what they are.
+void add_probes(const std::vector<Probe>& baseline, const std::vector<Probe>& now, Matched& out);
+
 }  // namespace linkcast::calibration

@@ -3,10 +3,12 @@
 
 namespace linkcast::cli {
 
+void add_calibrate_measure(Form calibrate);
 void add_calibrate_check(Form calibrate);
 
 void add_calibrate(Form root) {
   auto calibrate = root.command("calibrate", "measurements of your own cluster");
+  add_calibrate_measure(calibrate);
   add_calibrate_check(calibrate);
 }
 

@@ -37,11 +37,8 @@ double percentage(std::string_view option, std::string_view text, double least, 
 }
 
 calibration::Measurements read(const std::string& path, const calibration::Hints& hints) {
-  auto reading = calibration::read_measurements(path, hints);
-  calibration::Measurements out;
-  out.series = std::move(reading.series);
-  out.notes = std::move(reading.notes);
-  return out;
+  const std::filesystem::path one[] = {path};
+  return calibration::read_everything(one, hints);
 }
 
 int perform(const Options& o, Io& io) {

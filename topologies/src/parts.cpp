@@ -8,6 +8,7 @@
 #include "catalog.hpp"
 #include "merge.hpp"
 #include "part_fields.hpp"
+#include "profile_data.hpp"
 
 namespace linkcast::topologies {
 namespace {
@@ -198,6 +199,7 @@ const Value* Parts::resolve(std::string_view kind, const std::string& name, cons
     auto section = parse_yaml(file, part->section, *context_.problems, part->lines_before);
     if (section.entries.empty()) return nullptr;
     value = std::move(section.entries.front().value);
+    if (const auto* fitted = Profile::shipped().data().part(kind, name)) value = merged(value, *fitted);
   } else {
     auto names = catalog_part_names(kind);
     if (own_kind) {
@@ -207,6 +209,9 @@ const Value* Parts::resolve(std::string_view kind, const std::string& name, cons
     return nullptr;
   }
 
+  if (context_.profile) {
+    if (const auto* fitted = context_.profile->data().part(kind, name)) value = merged(value, *fitted);
+  }
   if (const auto* base = value.get("extends"); base && base->is_scalar()) {
     const auto base_name = base->text;
     if (base_name == name || resolving_.contains(fmt::format("{}/{}", kind, base_name))) {

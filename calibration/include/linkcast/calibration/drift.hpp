@@ -43,7 +43,7 @@ struct DriftFinding {
   double baseline = 0, now = 0;  // medians
   std::string unit;              // "us", "GB/s", "GB/s busbw"
   Change change;
-  bool collective = false;
+  bool launch = false;  // of the host: a launch, or a collective below 1 MiB
   bool beyond = false;  // on top of a finding above it, which holds the same points
 };
 
@@ -71,7 +71,7 @@ struct Drift {
   int tests = 0;
   bool slower() const;
   bool faster() const;
-  /// Slower, but in collectives below 1 MiB only: the host's launch, not the links.
+  /// Slower, but launches and collectives below 1 MiB only: the host's launch, not the links.
   bool only_launch() const;
 };
 

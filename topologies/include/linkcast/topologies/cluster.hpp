@@ -68,12 +68,13 @@ struct ClusterOptions {
   std::map<std::string, std::string> params;
   std::optional<std::string> fabric;  // "ib", "roce", …: instead of the file's kind of network
   std::optional<models::Routing> routing;
+  std::shared_ptr<const Profile> profile = nullptr;  // fitted numbers, over those of the parts
 };
 Cluster load_cluster(std::string_view name_or_path, const ClusterOptions& options = {});
 
 /// `nodes` such machines on an ideal network of that kind ("ib", "roce", …): every NIC port on one switch that blocks
 /// nothing. Throws sim::InputError for an unknown kind, or machines without a NIC.
-Cluster ideal_cluster(const Fabric& machine, int nodes, std::string_view fabric);
+Cluster ideal_cluster(const Fabric& machine, int nodes, std::string_view fabric, const Profile* profile = nullptr);
 
 /// How a job lies on a cluster.
 enum class Placement : unsigned char {
