@@ -147,8 +147,6 @@ TEST_CASE("what has no partner is said, with what differs") {
   auto noise = exact();
   auto other = test::series(Op::all_reduce, noise);
   other.ranks = 16;
-  auto in_place = test::series(Op::all_reduce, noise);
-  in_place.in_place = true;
   auto ring = test::series(Op::all_gather, noise);
   ring.env = {{"NCCL_ALGO", "Ring"}, {"NCCL_DEBUG", "INFO"}};
   const auto drift = find_drift(of({test::series(Op::all_reduce, noise), ring}), of({other, ring}));
