@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "files.hpp"
+#include "linkcast/calibration/measurement_file.hpp"
 #include "linkcast/calibration/measurements.hpp"
 #include "linkcast/calibration/readers.hpp"
 #include "problems.hpp"
@@ -32,11 +33,12 @@ enum class Format {
   p2p_bandwidth_latency,
   osu,
   inspector,
+  measurement_file,
 };
 
 constexpr std::string_view kKnown =
     "known: nccl-tests text and JSON, perftest and OSU output, nvbandwidth, p2pBandwidthLatencyTest, NCCL inspector "
-    "JSONL, and YAML of kind collective, p2p_matrix, perftest, points, or a case";
+    "JSONL, the file of 'calibrate measure', and YAML of kind collective, p2p_matrix, perftest, points, or a case";
 
 bool holds(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
 
@@ -56,6 +58,7 @@ Format yaml_format(std::string_view text) {
 }
 
 Format json_format(std::string_view text) {
+  if (is_measurement_file(text)) return Format::measurement_file;
   if (holds(text, "\"coll_perf\"") || holds(text, "\"p2p_perf\"")) return Format::inspector;
   if (holds(text, "\"nvbandwidth\"")) return Format::nvbandwidth_json;
   if (holds(text, "\"test_info\"")) return Format::perftest_json;
@@ -109,6 +112,7 @@ void append(Measurements& to, Measurements from) {
   move_all(to.tests, from.tests);
   move_all(to.figures, from.figures);
   move_all(to.cases, from.cases);
+  move_all(to.probes, from.probes);
   move_all(to.notes, from.notes);
 }
 
@@ -144,6 +148,8 @@ Measurements read_as(Format format, std::string_view text, const std::string& wh
       return read_p2p_bandwidth_latency(text, where);
     case Format::osu:
       return read_osu(text, where);
+    case Format::measurement_file:
+      return read_measurement_file(text, where);
     case Format::inspector: {
       const InspectorFile file{text, where};
       return read_nccl_inspector({&file, 1});
@@ -208,6 +214,7 @@ class Reader {
     if (hints_.system) {
       for (auto& matrix : out_.matrices) matrix.system = hints_.system;
       for (auto& test : out_.tests) test.system = hints_.system;
+      for (auto& probe : out_.probes) probe.system = hints_.system;
     }
     return std::move(out_);
   }
