@@ -21,10 +21,10 @@ struct Options {
 };
 
 /// "5%", "5 %", "0.5%": above 0, at most `most`; as a share.
-double percentage(std::string_view option, std::string_view text, double least, double most) {
+double percentage(std::string_view option, std::string_view text, double least, double most, double usual) {
   const auto refuse = [&] [[noreturn]] {
     throw sim::InputError(fmt::format("{}: '{}' is no percentage from {:g}% to {:g}%", option, text, least, most),
-                          fmt::format("for example '{} 5%'", option));
+                          fmt::format("for example '{} {:g}%'", option, usual * 100));
   };
   auto digits = text;
   if (!digits.ends_with('%')) refuse();
@@ -50,7 +50,7 @@ int perform(const Options& o, Io& io) {
                  "'linkcast calibrate check monday.log today.log'");
   }
   const auto share = [&](const char* option, const std::string& text, double least, double most, double& into) {
-    if (const auto v = problems.collect([&] { return percentage(option, text, least, most); })) into = *v;
+    if (const auto v = problems.collect([&] { return percentage(option, text, least, most, into); })) into = *v;
   };
   share("--tolerance", o.tolerance, 0.1, 1000, options.tolerance);
   share("--false-alarms", o.false_alarms, 0.0001, 50, options.false_alarms);
