@@ -68,7 +68,6 @@ class CommandLine {
 void add_collective(Form root);
 void add_nccl(Form root);
 void add_validate(Form root);
-void add_calibrate(Form root);
 void add_run(Form root);
 void add_topo(Form root);
 void add_calibrate(Form root);
