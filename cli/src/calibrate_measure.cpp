@@ -250,7 +250,7 @@ void add_calibrate_measure(Form calibrate) {
   form.group("Output");
   form.text("-o,--output", o->output, "FILE", "default measurement.json; written after every item");
   form.text("--resume", o->resume, "FILE", "go on with this file: what it has is not measured again");
-  form.flag("--json", o->json, "the measurement file on stdout too, instead of the summary");
+  form.flag("--json", o->json, "the measurement file on stdout, instead of the summary");
   form.examples(examples);
   form.performs([o](Io& io) { return perform(*o, io); });
 }

@@ -27,6 +27,7 @@ MeasureOptions hour() {
   options.created = "2026-01-02T03:04:05Z";
   options.tool = "linkcast test";
   options.plan.sizes = {sim::kib(64), sim::mib(64)};
+  options.plan.ops = {models::nccl::Op::all_gather};
   return options;
 }
 
@@ -56,10 +57,10 @@ TEST_CASE("the twin's times are the simulator's, and its copies keep to the cata
   CopyRequest copy;
   copy.transfers = {{0, 1}};
   copy.size = sim::gib(1);
-  // One copy engine to one peer: nothing else is in the way.
-  const auto ideal = sim::transfer_time(copy.size, gpu.copy_engine);
-  CHECK(twin->copy(copy).each[0].median >= ideal);
-  CHECK(twin->copy(copy).each[0].median.us() == Approx(ideal.us() + gpu.copy_engine_start.us()).epsilon(0.001));
+  // One copy engine to one peer: 397.5 GB/s, or the links' payload with both directions in use, which is 1 % less.
+  const auto ideal = sim::transfer_time(copy.size, gpu.copy_engine).us() + gpu.copy_engine_start.us();
+  CHECK(twin->copy(copy).each[0].median.us() >= ideal);
+  CHECK(twin->copy(copy).each[0].median.us() < 1.01 * ideal);
   // Seven peers that write to one GPU share its port: each has less than a seventh of its bare 450 GB/s.
   copy.transfers.clear();
   for (int g = 1; g < 8; ++g) copy.transfers.push_back({g, 0});
@@ -133,6 +134,7 @@ TEST_CASE("an hour is enough for all of a twin; its clock says so, and nothing i
   const auto twin = make_twin(twin_of("dgx-h100", 0.03));
   int saved = 0;
   auto options = hour();
+  options.plan.ops = {};
   options.save = [&](const MeasurementFile& file) { saved = static_cast<int>(file.items.size()); };
   const auto file = measure(*twin, options);
   CHECK(saved == static_cast<int>(file.items.size()));
@@ -153,8 +155,8 @@ TEST_CASE("a short budget keeps the most telling items, is not overdrawn, and na
   auto options = hour();
   options.budget_s = 10;
   const auto file = measure(*twin, options);
-  // The first timings count too. What an item really costs is only estimated: a tenth may be missed.
-  CHECK(twin->elapsed_s() < 11);
+  // The first timings count too. What the last item really costs is only estimated.
+  CHECK(twin->elapsed_s() < 12);
   int dropped = 0;
   for (const auto& p : file.plan) {
     if (p.state != "dropped") continue;
@@ -206,7 +208,9 @@ TEST_CASE("a file of another machine is not gone on with") {
 
 TEST_CASE("what a machine cannot do is written down with its reason, and the rest goes on") {
   // GeForce: no peer access, no NVLS.
-  const auto file = measure(*make_twin(twin_of("pcie-rtx4090")), hour());
+  auto options = hour();
+  options.plan.ops = {models::nccl::Op::all_reduce};
+  const auto file = measure(*make_twin(twin_of("pcie-rtx4090")), options);
   const auto& nvls = find(file, "collective/all_reduce/NVLS/Simple/8-ranks");
   CHECK_FALSE(nvls.problem.empty());
   CHECK(nvls.cells.empty());
@@ -215,16 +219,11 @@ TEST_CASE("what a machine cannot do is written down with its reason, and the res
   CHECK(find(file, "collective/all_reduce/8-ranks").complete);
 }
 
-TEST_CASE("what measures nothing says why") {
+TEST_CASE("what measures nothing says so") {
   auto options = hour();
-  options.plan.only = {ItemKind::pattern};
-  auto one = twin_of("dgx-h100");
-  const auto message = test::error_of([&] {
-    options.plan.ops = {};
-    options.plan.only = {ItemKind::collective};
-    options.plan.sizes = {sim::gib(17)};  // above a quarter of the twin's 64 GiB
-    measure(*make_twin(one), options);
-  });
+  options.plan.only = {ItemKind::collective};
+  options.plan.sizes = {sim::gib(17)};  // above a quarter of the twin's 64 GiB
+  const auto message = test::error_of([&] { measure(*make_twin(twin_of("dgx-h100")), options); });
   CHECK(message.find("nothing of what was asked for can be measured on this machine") != std::string::npos);
 }
 
