@@ -35,6 +35,25 @@ json json_of(const Cell& cell) {
   return out;
 }
 
+/// With a line for each member, and for each GPU.
+std::string text_of(const Discovery& machine) {
+  std::string out;
+  for (const auto& [key, value] : json_of(machine).items()) {
+    out += (out.empty() ? "{\n  " : ",\n  ") + dumped(key) + ": ";
+    if (key != "gpus" || value.empty()) {
+      out += dumped(value);
+      continue;
+    }
+    bool first = true;
+    for (const auto& gpu : value) {
+      out += (first ? "[\n   " : ",\n   ") + dumped(gpu);
+      first = false;
+    }
+    out += "]";
+  }
+  return out + "}";
+}
+
 /// With a line for each cell: a file of thousands that a person can still read and compare.
 std::string text_of(const Item& item) {
   json head;
@@ -182,15 +201,10 @@ class FileReader {
 }  // namespace
 
 std::string text_of(const MeasurementFile& file) {
-  json out;
-  out["schema"] = measurement_schema;
-  out["created"] = file.created;
-  out["tool"] = file.tool;
-  out["machine"] = json_of(file.machine);
-  out["budget_s"] = file.budget_s;
-  // The lists follow by hand, an entry or a cell on each line.
-  auto text = dumped(out, 1);
-  text.resize(text.rfind('\n'));
+  auto text =
+      fmt::format("{{\n \"schema\": {},\n \"created\": {},\n \"tool\": {},\n \"machine\": {},\n \"budget_s\": {}",
+                  dumped(measurement_schema), dumped(file.created), dumped(file.tool), text_of(file.machine),
+                  dumped(file.budget_s));
   text += ",\n \"plan\": [";
   for (const auto& p : file.plan)
     text += (&p == &file.plan.front() ? "\n  " : ",\n  ") +
