@@ -1,13 +1,13 @@
-// `linkcast calibrate`: measures a cluster, fits the models to it, and watches it.
-#include "form.hpp"
+// `linkcast calibrate`: the group of commands that know a real cluster.
+#include "calibrate.hpp"
 
 namespace linkcast::cli {
 
-void add_calibrate_measure(Form calibrate);
-
 void add_calibrate(Form root) {
-  auto calibrate = root.command("calibrate", "measurements of your own cluster");
-  add_calibrate_measure(calibrate);
+  auto group = root.command("calibrate", "measure a machine, fit the model to it, compare it with its past");
+  add_calibrate_measure(group);
+  add_calibrate_fit(group);
+  add_calibrate_check(group);
 }
 
 }  // namespace linkcast::cli

@@ -51,9 +51,10 @@ void replace_file(std::string_view option, const std::string& path, std::string_
     std::filesystem::remove(beside, ignored);
     refuse(option, path, e.code().value());
   } catch (const UsageError&) {
+    const int reason = errno;  // the message names the file beside; the user has named this one
     std::error_code ignored;
     std::filesystem::remove(beside, ignored);
-    throw;
+    refuse(option, path, reason);
   }
 }
 

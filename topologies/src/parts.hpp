@@ -120,4 +120,7 @@ class Parts {
 /// "network_switches", "cables").
 std::vector<std::string> catalog_part_names(std::string_view kind);
 
+/// A part of the catalog as its file says it, without what it extends and without profiles; null where there is none.
+const Value* catalog_part_value(std::string_view kind, std::string_view name);
+
 }  // namespace linkcast::topologies

@@ -192,13 +192,19 @@ const Profile& Profile::shipped() {
   return shipped;
 }
 
+std::shared_ptr<const Profile> Profile::priors() {
+  auto data = std::make_shared<Data>();
+  data->instead_of_shipped = true;
+  return std::make_shared<const Profile>(std::move(data));
+}
+
 std::shared_ptr<const Profile> Profile::with(const std::shared_ptr<const Profile>& base,
                                              const std::map<std::string, double>& numbers, const std::string& source) {
   auto data = base ? std::make_shared<Data>(base->data()) : std::make_shared<Data>();
   if (base) data->text.clear();
   static const auto given = std::make_shared<SourceText>(SourceText{"(given)", "", false});
   for (const auto& [path, value] : numbers) {
-    const auto now = number_at(path, base.get());
+    const auto now = number_at(path);
     const auto unit = now ? now->unit : Unit::none;
     if (!now) throw sim::InputError(fmt::format("'{}' is no number of a part", path), "e.g. gpus.h100-sxm.simple.send");
     auto* at = &data->parts;
@@ -259,16 +265,12 @@ std::string origin_of(std::string_view path, const Profile* profile) {
   auto part = keys[1];
   for (int depth = 0; depth < 16; ++depth) {
     if (profile && says(profile->data().part(keys[0], part))) break;
-    if (says(Profile::shipped().data().part(keys[0], part))) break;
-    const auto own = catalog_part(keys[0], part);
-    if (!own) return std::string{path};
-    Problems problems;
-    const auto file = std::make_shared<SourceText>(SourceText{own->file, std::string{own->text}, true});
-    const auto section = parse_yaml(file, own->section, problems, own->lines_before);
-    if (section.entries.empty()) return std::string{path};
-    const auto& value = section.entries.front().value;
-    if (says(&value)) break;
-    const auto* base = value.get("extends");
+    const bool shipped = !profile || !profile->data().instead_of_shipped;
+    if (shipped && says(Profile::shipped().data().part(keys[0], part))) break;
+    const auto* value = catalog_part_value(keys[0], part);
+    if (!value) return std::string{path};
+    if (says(value)) break;
+    const auto* base = value->get("extends");
     if (!base) return std::string{path};
     part = base->text;
   }

@@ -14,6 +14,7 @@ struct Profile::Data {
   std::string name, title, system, text;
   std::vector<Source> files;  // the values point into them
   Value parts;                // kind -> part -> keys
+  bool instead_of_shipped = false;
 
   const Value* part(std::string_view kind, std::string_view part_name) const {
     const auto* of_kind = parts.get(kind);

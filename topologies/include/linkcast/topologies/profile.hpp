@@ -33,6 +33,9 @@ class Profile {
   /// What the program ships: laid over the catalog's parts whenever they are read. Not to be given as an option.
   static const Profile& shipped();
 
+  /// No numbers of its own, and those that the program ships stay away too: the catalog's own, which are priors.
+  static std::shared_ptr<const Profile> priors();
+
   /// `base` (may be null) with other numbers: path -> value in base units, of the unit that the part's number has.
   /// Throws sim::InputError for a path that is none.
   static std::shared_ptr<const Profile> with(const std::shared_ptr<const Profile>& base,
