@@ -37,8 +37,9 @@ json json_of(const Cell& cell) {
 
 /// With a line for each member, and for each GPU.
 std::string text_of(const Discovery& machine) {
+  const auto members = json_of(machine);
   std::string out;
-  for (const auto& [key, value] : json_of(machine).items()) {
+  for (const auto& [key, value] : members.items()) {
     out += (out.empty() ? "{\n  " : ",\n  ") + dumped(key) + ": ";
     if (key != "gpus" || value.empty()) {
       out += dumped(value);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "calibrate.hpp"
 #include "linkcast/calibration/measure_run.hpp"
 #include "linkcast/calibration/real_machine.hpp"
 #include "linkcast/calibration/twin.hpp"
