@@ -37,6 +37,16 @@ const Item& find(const MeasurementFile& file, const std::string& id) {
   return *found;
 }
 
+/// What one copy over NVLink cannot beat: the slower of the copy engine and the links that share its bytes.
+sim::Rate rate_of_copy(const topologies::Fabric& fabric, int from, int to) {
+  const auto gpus = fabric.gpus();
+  const auto a = gpus[static_cast<std::size_t>(from)], b = gpus[static_cast<std::size_t>(to)];
+  auto rate = fabric.gpu_model(a).copy_engine;
+  for (const auto& hop : fabric.route(a, b, topologies::Transport::nvlink).value().hops)
+    rate = std::min(rate, fabric.links()[static_cast<std::size_t>(hop.link)].payload * (1 / hop.weight));
+  return rate;
+}
+
 TEST_CASE("the twin's times are the simulator's, and its copies keep to the catalog's numbers") {
   const auto twin = make_twin(twin_of("dgx-h100"));
   CollectiveRequest call;
@@ -57,10 +67,10 @@ TEST_CASE("the twin's times are the simulator's, and its copies keep to the cata
   CopyRequest copy;
   copy.transfers = {{0, 1}};
   copy.size = sim::gib(1);
-  // One copy engine to one peer: 397.5 GB/s, or the links' payload with both directions in use, which is 1 % less.
-  const auto ideal = sim::transfer_time(copy.size, gpu.copy_engine).us() + gpu.copy_engine_start.us();
-  CHECK(twin->copy(copy).each[0].median.us() >= ideal);
-  CHECK(twin->copy(copy).each[0].median.us() < 1.01 * ideal);
+  // Beside its bytes a copy costs the engine's start and the way's latency, which is below 2 us.
+  const auto ideal = sim::transfer_time(copy.size, rate_of_copy(fabric, 0, 1)).us() + gpu.copy_engine_start.us();
+  CHECK(twin->copy(copy).each[0].median.us() >= ideal - 0.01);
+  CHECK(twin->copy(copy).each[0].median.us() < ideal + 2);
   // Seven peers that write to one GPU share its port: each has less than a seventh of its bare 450 GB/s.
   copy.transfers.clear();
   for (int g = 1; g < 8; ++g) copy.transfers.push_back({g, 0});
@@ -119,7 +129,11 @@ TEST_CASE("a hidden number shows in what depends on it, and in nothing else") {
   CopyRequest copy;
   copy.transfers = {{2, 3}};
   copy.size = sim::gib(1);
-  CHECK(changed->copy(copy).each[0].median.us() / plain->copy(copy).each[0].median.us() == Approx(2).epsilon(0.01));
+  // Half of the copy engine's rate is less than what the links carry.
+  const auto gpu = topologies::load("dgx-h100").gpu_model(topologies::load("dgx-h100").gpus()[0]);
+  CHECK(changed->copy(copy).each[0].median.us() ==
+        Approx(2 * sim::transfer_time(copy.size, gpu.copy_engine).us() + gpu.copy_engine_start.us()).epsilon(0.001));
+  CHECK(plain->copy(copy).each[0].median < changed->copy(copy).each[0].median);
   copy.engine = Engine::sm;
   CHECK(changed->copy(copy).each[0].median == plain->copy(copy).each[0].median);
 
