@@ -18,8 +18,8 @@
 namespace linkcast::calibration {
 namespace {
 
-constexpr std::size_t kLargestFile = 16u << 20;
-constexpr double kLongestUs = 9.2e12;  // sim::Time
+constexpr std::size_t kLargestFile = 1u << 20;  // the largest known has 30 KiB
+constexpr double kLongestUs = 9.2e12;           // sim::Time
 
 class Reader {
  public:

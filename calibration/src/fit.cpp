@@ -1,5 +1,5 @@
-// From measurements to a profile: which numbers the data can touch, which points the fit may see, the solution, what it
-// says about each number, and the errors on both parts of the points.
+// From measurements to a profile: the solution, what it says about each number, and the errors on both parts of the
+// points.
 #include "linkcast/calibration/fit.hpp"
 
 #include <fmt/format.h>
@@ -7,105 +7,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <set>
-#include <thread>
+#include <map>
 
-#include "fit_problem.hpp"
-#include "fit_rules.hpp"
-#include "linkcast/calibration/expected_error.hpp"
+#include "fit_parts.hpp"
 
 namespace linkcast::calibration {
 namespace {
 
 constexpr int fewest_points = 6;
-constexpr double told_enough = 0.25;  // of the prior's variance must be gone, or the data say nothing
-
-/// Counter-based: the n-th number of a seed, the same whatever was asked before (SplitMix64).
-double uniform(std::uint64_t seed, std::uint64_t n) {
-  auto z = seed * 0x9e3779b97f4a7c15ULL + (n + 1) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
-}
-
-/// Of all numbers of all parts, those that rules let a fit change.
-std::vector<FreeNumber> free_numbers(const std::vector<std::unique_ptr<Observation>>& observations,
-                                     const FitOptions& options) {
-  std::set<std::string> parts;
-  for (const auto& o : observations)
-    for (auto& p : o->parts()) parts.insert(p);
-  std::set<std::string> seen;
-  std::vector<FreeNumber> out;
-  for (const auto& part : parts) {
-    for (const auto& rule : fit_rules()) {
-      if (part.compare(0, part.find('.'), rule.kind) != 0) continue;
-      auto path = fmt::format("{}.{}", part, rule.key);
-      const auto number = topologies::number_at(path, options.start.get());
-      if (!number) continue;
-      if (options.shared) path = topologies::origin_of(path, options.start.get());
-      if (!seen.insert(path).second) continue;
-      const auto starts = [&](const std::string& prefix) { return path.starts_with(prefix); };
-      if (!options.only.empty() && std::none_of(options.only.begin(), options.only.end(), starts)) continue;
-      FreeNumber n;
-      n.path = path;
-      n.unit = number->unit;
-      n.low = std::log(rule.low);
-      n.high = std::log(rule.high);
-      // A prior of nothing at all (a hop of 0 ns) means: below what can be told. A few times the least that is
-      // possible.
-      n.prior = std::clamp(std::log(std::max(number->value, rule.low)), n.low, n.high);
-      n.value = n.prior;
-      n.spread = rule.spread;
-      out.push_back(std::move(n));
-    }
-  }
-  return out;
-}
-
-struct Split {
-  std::vector<std::vector<std::size_t>> used, judged;
-};
-
-/// A share of all points at random is held back; of a long series the rest is thinned evenly over the sizes.
-Split split(const std::vector<std::unique_ptr<Observation>>& observations, const FitOptions& options) {
-  Split s;
-  std::uint64_t n = 0;
-  for (const auto& o : observations) {
-    auto& used = s.used.emplace_back();
-    auto& judged = s.judged.emplace_back();
-    for (std::size_t i = 0; i < o->points().size(); ++i)
-      (uniform(options.seed, n++) < options.hold_back ? judged : used).push_back(i);
-    const auto most = static_cast<std::size_t>(std::max(1, options.points_per_series));
-    if (used.size() > most) {
-      std::vector<std::size_t> kept;
-      const auto& points = o->points();
-      const auto log_size = [&](std::size_t k) { return std::log2(static_cast<double>(points[used[k]].size.count())); };
-      double next = -1;
-      const double stride = (log_size(used.size() - 1) - log_size(0)) / static_cast<double>(most);
-      for (std::size_t k = 0; k < used.size(); ++k) {
-        if (log_size(k) < next) continue;
-        kept.push_back(used[k]);
-        next = log_size(k) + stride;
-      }
-      std::vector<std::size_t> rest;
-      std::set_difference(used.begin(), used.end(), kept.begin(), kept.end(), std::back_inserter(rest));
-      used = std::move(kept);
-      if (options.hold_back > 0) judged.insert(judged.end(), rest.begin(), rest.end());
-    }
-    std::sort(judged.begin(), judged.end());
-  }
-  return s;
-}
-
-struct Errors {
-  std::vector<double> all;
-  std::array<std::vector<double>, 3> by_class;
-  void add(sim::Bytes size, double relative) {
-    all.push_back(relative);
-    by_class[static_cast<std::size_t>(size_class(size))].push_back(relative);
-  }
-  SizeClasses classes() const { return {summarise(by_class[0]), summarise(by_class[1]), summarise(by_class[2])}; }
-};
 
 [[noreturn]] void refuse_few(std::size_t points, const std::vector<std::string>& notes) {
   std::string help =
@@ -113,19 +22,6 @@ struct Errors {
   std::string why = fmt::format("{} points can be used, a fit needs at least {}", points, fewest_points);
   for (const auto& n : notes) why += "; " + n;
   throw sim::InputError(why, help);
-}
-
-FittedParameter parameter_of(const FreeNumber& n) {
-  FittedParameter p;
-  p.path = n.path;
-  p.unit = n.unit;
-  p.status = FittedParameter::Status::fitted;
-  p.prior = std::exp(n.prior);
-  p.told = 1 - std::pow(std::min(1.0, n.deviation / n.spread), 2);
-  p.value = std::exp(n.value);
-  p.low = std::exp(std::max(n.low, n.value - 1.96 * n.deviation));
-  p.high = std::exp(std::min(n.high, n.value + 1.96 * n.deviation));
-  return p;
 }
 
 }  // namespace
@@ -142,14 +38,11 @@ FitResult fit(const Measurements& measurements, const FitOptions& options) {
     all.tests.insert(all.tests.end(), c.tests.begin(), c.tests.end());
   }
   const auto seen = observations(all, options.start, result.notes);
-  auto parts = split(seen, options);
+  auto parts = split_points(seen, options);
   std::size_t points = 0;
   for (const auto& u : parts.used) points += u.size();
   if (points < fewest_points) refuse_few(points, result.notes);
-  const int threads =
-      options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-
-  FitProblem problem{seen, parts.used, options.start, free_numbers(seen, options), threads, options.shared};
+  FitProblem problem{seen, parts.used, options.start, free_numbers(seen, options), threads_of(options), options.shared};
   const auto untouched = problem.drop_untouched();
   if (problem.numbers().empty())
     throw sim::InputError("no number of the model changes what was measured", "measure larger sizes as well");
@@ -181,8 +74,9 @@ FitResult fit(const Measurements& measurements, const FitOptions& options) {
     result.notes.push_back(fmt::format("nothing that was measured depends on: {}", fmt::join(silent, ", ")));
   result.profile = topologies::Profile::with(options.start, fitted, "fitted");
 
-  Errors before, seen_errors, held;
+  ErrorsBySize before, seen_errors, held;
   const auto deviations = problem.deviations();
+  result.deviations = deviations;
   for (std::size_t o = 0; o < seen.size(); ++o) {
     result.used.push_back(seen[o]->points().front().id);
     for (const bool judged : {false, true}) {

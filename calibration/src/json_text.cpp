@@ -46,9 +46,9 @@ std::optional<json> parse_json(std::string_view text, std::string_view part, Pro
 std::vector<JsonObject> json_objects(std::string_view text, std::string_view key, Problems& problems) {
   std::vector<JsonObject> out;
   for (auto at = text.find(key); at != std::string_view::npos; at = text.find(key, at)) {
-    const auto begin = text.rfind('{', at);
+    const auto begin = at == 0 ? std::string_view::npos : text.find_last_not_of(" \t\r\n", at - 1);
     at += key.size();
-    if (begin == std::string_view::npos || !trim(text.substr(begin + 1, at - key.size() - begin - 1)).empty()) continue;
+    if (begin == std::string_view::npos || text[begin] != '{') continue;
     const auto end = end_of_object(text, begin);
     const auto part = text.substr(begin, end == std::string_view::npos ? end : end - begin);
     auto value = parse_json(text, part, problems, "was the run killed, or the file cut?");

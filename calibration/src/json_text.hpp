@@ -24,7 +24,7 @@ struct JsonObject {
   Place at;
 };
 
-/// The objects `{ … }` of a text that hold `key` (with its quotes) as one of their first things, in order; anything
+/// The objects `{ … }` of a text whose first key is `key` (with its quotes), in order; anything
 /// between them is skipped.
 std::vector<JsonObject> json_objects(std::string_view text, std::string_view key, Problems& problems);
 

@@ -129,7 +129,6 @@ class LogReader {
     else if (!test_.rows.empty())
       out_.tests.push_back(std::move(test_));
     test_ = {};
-    rows_.rounded_away = rows_.repeated = 0;
     in_table_ = false;
   }
 

@@ -22,11 +22,10 @@ void PairTestRows::add(const Cell& size_cell, const Cell& cell, Problems& proble
   } else if (*value == 0) {
     ++rounded_away;
   } else if (size) {
-    const auto same = std::find_if(test.rows.begin(), test.rows.end(), [&](const auto& r) { return r.size == *size; });
-    if (same != test.rows.end())
-      ++repeated;
-    else
+    if (seen.insert(*size).second)
       test.rows.push_back({*size, *value * scale});
+    else
+      ++repeated;
   }
 }
 
@@ -36,6 +35,8 @@ void PairTestRows::finish(const std::string& where, std::vector<std::string>& no
   if (rounded_away > 0) notes.push_back(fmt::format("{}: {} rows of 0.00 are left out", name, rounded_away));
   if (repeated > 0)
     notes.push_back(fmt::format("{}: {} sizes stand twice; the first of them is taken", name, repeated));
+  rounded_away = repeated = 0;
+  seen.clear();
 }
 
 std::string tool_in(std::string_view text) {

@@ -2,6 +2,7 @@
 // them, and how repeated sizes are taken. Knows no layout.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "linkcast/calibration/measurements.hpp"
@@ -15,9 +16,10 @@ struct PairTestRows {
   PairTest& test;
   double scale = 1;
   int rounded_away = 0, repeated = 0;
+  std::set<sim::Bytes> seen = {};
 
   void add(const Cell& size, const Cell& value, Problems& problems);
-  /// Sorts by size, and puts what was counted into the notes.
+  /// Sorts by size, puts what was counted into the notes, and is ready for the next test.
   void finish(const std::string& where, std::vector<std::string>& notes);
 };
 

@@ -179,7 +179,6 @@ class LogReader {
     rows_.finish(where_, out_.notes);
     if (!test_.rows.empty()) out_.tests.push_back(std::move(test_));
     test_ = {};
-    rows_.rounded_away = rows_.repeated = 0;
     columns_ = {};
   }
 
@@ -241,15 +240,15 @@ void read_object(const JsonObject& object, const std::string& where, std::vector
                      "'MsgRate' x 'MsgSize' gives neither MiB/sec nor Gb/sec");
   }
   const PairTest::Row row{sim::Bytes{size.get<std::int64_t>()}, value.get<double>() * scale};
-  const auto same = std::find_if(tests.begin(), tests.end(), [&](const PairTest& t) {
+  const auto goes_on = [&](const PairTest& t) {
     return t.tool == test.tool && t.qps == test.qps && t.title == test.title && t.bidirectional == test.bidirectional &&
            t.memory == test.memory && t.latency == test.latency && t.rows.back().size < row.size;
-  });
-  if (same == tests.end()) {
+  };
+  if (!tests.empty() && goes_on(tests.back())) {
+    tests.back().rows.push_back(row);
+  } else {
     test.rows.push_back(row);
     tests.push_back(std::move(test));
-  } else {
-    same->rows.push_back(row);
   }
 }
 

@@ -76,8 +76,8 @@ Format format_of(std::string_view text, std::string_view where) {
     return Format::nvbandwidth;
   if (holds(text, "GPU Bandwidth Latency Test") || (holds(text, "P2P=") && holds(text, "Matrix (")))
     return Format::p2p_bandwidth_latency;
-  if (holds(text, "#bytes") || holds(text, " BW Test") || holds(text, "Latency Test\nDual-port"))
-    return Format::perftest;
+  const bool banner = holds(text, "Number of qps") && (holds(text, " BW Test") || holds(text, " Latency Test"));
+  if (banner || holds(text, "#bytes")) return Format::perftest;
   if (has_line_starting(text, "# OSU ")) return Format::osu;
   if (holds(text, "nThread ") || holds(text, "_perf") || holds(text, "algbw")) return Format::nccl_tests;
   const auto kind = yaml_format(text);

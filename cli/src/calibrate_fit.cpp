@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "calibrate.hpp"
+#include "linkcast/calibration/cross_validation.hpp"
 #include "linkcast/calibration/fit.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
@@ -15,7 +16,7 @@ namespace {
 struct Options {
   std::vector<std::string> paths, only;
   std::string output, profile, name, seed, hold_back = "20%", threads, system, op, ranks;
-  bool shared = false, json = false;
+  bool shared = false, priors = false, cross = false, json = false;
 };
 
 double share(const std::string& text) {
@@ -47,6 +48,8 @@ int perform(const Options& o, Io& io) {
       problems.add(fmt::format("--op: unknown collective '{}'", o.op), suggestion(o.op, models::nccl::op_names()));
   }
   if (!o.system.empty()) hints.system = o.system;
+  if (o.priors && !o.profile.empty()) problems.add("--from-priors and --profile exclude each other", "keep one");
+  if (o.priors) options.start = topologies::Profile::priors();
   if (!o.profile.empty())
     problems.collect([&] {
       options.start = topologies::Profile::read(o.profile);
@@ -62,6 +65,12 @@ int perform(const Options& o, Io& io) {
   std::vector<std::filesystem::path> paths(o.paths.begin(), o.paths.end());
   auto measured = calibration::read_everything(paths, hints);
   for (const auto& note : measured.notes) io.log.note(note);
+  if (o.cross) {
+    const auto validated = calibration::cross_validate(measured, options);
+    if (!o.output.empty()) write_file("-o", o.output, calibration::profile_text(validated.all, options));
+    io.out << calibration::text_report(validated);
+    return io.stop.stop_requested() ? interrupted : done;
+  }
   const auto result = calibration::fit(measured, options);
   if (!o.output.empty()) write_file("-o", o.output, calibration::profile_text(result, options));
   io.out << (o.json ? calibration::json_report(result) : calibration::text_report(result));
@@ -91,6 +100,8 @@ void add_calibrate_fit(Form group) {
   form.list("--only", o->only, "PATH", "fit only numbers that begin so: gpus.h100-sxm.simple; may be repeated");
   form.text("--hold-back", o->hold_back, "SHARE", "of the points that the fit never sees (default 20%)");
   form.text("--seed", o->seed, "N", "of what is held back (default 1)");
+  form.flag("--from-priors", o->priors, "start from the catalog's priors, without the numbers that are shipped");
+  form.flag("--cross-validate", o->cross, "leave one source out in turn (implies --shared, nothing held back)");
   form.flag("--shared", o->shared, "change numbers for all machines of a kind, where the catalog says them");
   form.text("--threads", o->threads, "N", "threads (default: all cores); results do not depend on it");
   form.group("Output");

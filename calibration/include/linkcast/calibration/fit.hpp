@@ -3,6 +3,7 @@
 // cannot tell stays at its prior and is named. Knows no file format but that of the profile that it makes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -57,6 +58,7 @@ struct FitResult {
   std::vector<std::string> used;   // ids
   std::vector<std::string> notes;  // what was left out or cannot be told, in sentences
   std::shared_ptr<const topologies::Profile> profile;
+  std::array<double, 3> deviations{};  // robust, of log(predicted / measured), by class of size
   double seconds = 0;
 };
 
