@@ -42,7 +42,9 @@ sim::Rate rate_of_copy(const topologies::Fabric& fabric, int from, int to) {
   const auto gpus = fabric.gpus();
   const auto a = gpus[static_cast<std::size_t>(from)], b = gpus[static_cast<std::size_t>(to)];
   auto rate = fabric.gpu_model(a).copy_engine;
-  for (const auto& hop : fabric.route(a, b, topologies::Transport::nvlink).value().hops)
+  const auto route = fabric.route(a, b, topologies::Transport::nvlink);
+  REQUIRE(route.has_value());
+  for (const auto& hop : route->hops)
     rate = std::min(rate, fabric.links()[static_cast<std::size_t>(hop.link)].payload * (1 / hop.weight));
   return rate;
 }
@@ -130,7 +132,8 @@ TEST_CASE("a hidden number shows in what depends on it, and in nothing else") {
   copy.transfers = {{2, 3}};
   copy.size = sim::gib(1);
   // Half of the copy engine's rate is less than what the links carry.
-  const auto gpu = topologies::load("dgx-h100").gpu_model(topologies::load("dgx-h100").gpus()[0]);
+  const auto fabric = topologies::load("dgx-h100");
+  const auto& gpu = fabric.gpu_model(fabric.gpus()[0]);
   CHECK(changed->copy(copy).each[0].median.us() ==
         Approx(2 * sim::transfer_time(copy.size, gpu.copy_engine).us() + gpu.copy_engine_start.us()).epsilon(0.001));
   CHECK(plain->copy(copy).each[0].median < changed->copy(copy).each[0].median);
