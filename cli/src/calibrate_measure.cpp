@@ -230,7 +230,8 @@ constexpr const char* examples =
 
 void add_calibrate_measure(Form calibrate) {
   const auto o = std::make_shared<Options>();
-  auto form = calibrate.command("measure", "run copies and collectives on this machine's GPUs, and write down their times");
+  auto form =
+      calibrate.command("measure", "run copies and collectives on this machine's GPUs, and write down their times");
   form.group("What");
   form.text("--budget", o->budget, "T", "time to spend, as in 90s, 5m, 1h (default 5m)");
   form.text("--only", o->only, "LIST", "of launch, host, pairs, pattern, chase, sm-rate, collective (default all)");
