@@ -6,9 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
 #include "fit_parts.hpp"
 
@@ -36,6 +39,60 @@ std::vector<std::set<std::string>> touched(const std::vector<std::unique_ptr<Obs
 
 bool meets(const std::set<std::string>& a, const std::set<std::string>& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& x) { return b.contains(x); });
+}
+
+struct Whole {
+  const std::vector<std::unique_ptr<Observation>>& seen;
+  const PointSplit& parts;
+  const std::vector<FreeNumber>& numbers;
+  const std::vector<std::set<std::string>>& touching;
+  const std::map<std::string, double>& solution;
+  const FitResult& all;
+  const FitOptions& options;
+};
+
+LeftOut leave_out(const std::string& source, const std::vector<std::size_t>& mine, const Whole& w) {
+  std::set<std::string> moved;
+  for (const auto o : mine) moved.insert(w.touching[o].begin(), w.touching[o].end());
+  std::vector<std::vector<std::size_t>> used(w.seen.size());
+  for (std::size_t o = 0; o < w.seen.size(); ++o)
+    if (std::find(mine.begin(), mine.end(), o) == mine.end() && meets(w.touching[o], moved)) used[o] = w.parts.used[o];
+  auto fixed = w.solution;
+  std::vector<FreeNumber> again;
+  for (const auto& n : w.numbers) {
+    if (!moved.contains(n.path)) continue;
+    again.push_back(n);
+    fixed.erase(n.path);
+  }
+  FitProblem problem{w.seen,           used, topologies::Profile::with(w.options.start, fixed, "fitted"),
+                     std::move(again), 1,    true};
+  problem.know(w.all.deviations, steps);
+  problem.solve(w.options.stop);
+  problem.drop_untold(told_enough);
+  const auto without = problem.profile();
+  LeftOut left;
+  left.source = source;
+  left.series = static_cast<int>(mine.size());
+  ErrorsBySize errors, errors_seen;
+  for (const auto o : mine) {
+    const auto& which = w.parts.used[o];
+    const auto unseen = w.seen[o]->predict(without, which);
+    const auto known = w.seen[o]->predict(w.all.profile, which);
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      auto p = w.seen[o]->points()[which[k]];
+      p.predicted = unseen[k];
+      p.held_back = true;
+      errors.add(p.size, p.predicted / p.measured - 1);
+      errors_seen.add(p.size, known[k] / p.measured - 1);
+      left.points.push_back(std::move(p));
+      left.predicted_seen.push_back(known[k]);
+    }
+  }
+  left.unseen = errors.summary();
+  left.unseen_classes = errors.classes();
+  left.seen = errors_seen.summary();
+  left.seen_classes = errors_seen.classes();
+  return left;
 }
 
 }  // namespace
@@ -81,58 +138,51 @@ CrossValidation cross_validate(const Measurements& measurements, const FitOption
     const auto it = source_of_id.find(seen[o]->points().front().id);
     if (it != source_of_id.end()) by_source[it->second].push_back(o);
   }
+  const std::vector<std::pair<std::string, std::vector<std::size_t>>> sources(by_source.begin(), by_source.end());
+  out.sources.resize(sources.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (auto i = next++; i < sources.size() && !options.stop.stop_requested(); i = next++) {
+      const auto& [source, mine] = sources[i];
+      out.sources[i] = leave_out(source, mine, {seen, parts, numbers, touching, solution, out.all, options});
+    }
+  };
+  std::vector<std::thread> pool;
+  for (int t = 1; t < threads_of(options); ++t) pool.emplace_back(work);
+  work();
+  for (auto& t : pool) t.join();
+
   ErrorsBySize all_seen, all_unseen;
-  for (const auto& [source, mine] : by_source) {
-    if (options.stop.stop_requested()) break;
-    std::set<std::string> moved;
-    for (const auto o : mine) moved.insert(touching[o].begin(), touching[o].end());
-    std::vector<std::vector<std::size_t>> used(seen.size());
-    for (std::size_t o = 0; o < seen.size(); ++o)
-      if (std::find(mine.begin(), mine.end(), o) == mine.end() && meets(touching[o], moved)) used[o] = parts.used[o];
-    std::map<std::string, double> fixed = solution;
-    std::vector<FreeNumber> again;
-    for (const auto& n : numbers) {
-      if (!moved.contains(n.path)) continue;
-      again.push_back(n);
-      fixed.erase(n.path);
+  for (const auto& s : out.sources) {
+    for (std::size_t k = 0; k < s.points.size(); ++k) {
+      all_unseen.add(s.points[k].size, s.points[k].predicted / s.points[k].measured - 1);
+      all_seen.add(s.points[k].size, s.predicted_seen[k] / s.points[k].measured - 1);
     }
-    FitProblem problem{
-        seen, used, topologies::Profile::with(options.start, fixed, "fitted"), std::move(again), threads_of(options),
-        true};
-    problem.know(out.all.deviations, steps);
-    problem.solve(options.stop);
-    problem.drop_untold(told_enough);
-    const auto without = problem.profile();
-    LeftOut left;
-    left.source = source;
-    left.series = static_cast<int>(mine.size());
-    ErrorsBySize errors, errors_seen;
-    for (const auto o : mine) {
-      const auto& which = parts.used[o];
-      const auto unseen = seen[o]->predict(without, which);
-      const auto known = seen[o]->predict(out.all.profile, which);
-      for (std::size_t k = 0; k < which.size(); ++k) {
-        auto p = seen[o]->points()[which[k]];
-        p.predicted = unseen[k];
-        p.held_back = true;
-        errors.add(p.size, p.predicted / p.measured - 1);
-        errors_seen.add(p.size, known[k] / p.measured - 1);
-        all_unseen.add(p.size, p.predicted / p.measured - 1);
-        all_seen.add(p.size, known[k] / p.measured - 1);
-        left.points.push_back(std::move(p));
-      }
-    }
-    left.unseen = errors.summary();
-    left.unseen_classes = errors.classes();
-    left.seen = errors_seen.summary();
-    left.seen_classes = errors_seen.classes();
-    out.sources.push_back(std::move(left));
   }
   out.seen = all_seen.summary();
   out.seen_classes = all_seen.classes();
   out.unseen = all_unseen.summary();
   out.unseen_classes = all_unseen.classes();
   return out;
+}
+
+std::string json_report(const CrossValidation& v) {
+  nlohmann::json out{{"schema", "linkcast.cross_validation/1"}, {"sources", nlohmann::json::array()}};
+  for (const auto& s : v.sources) {
+    nlohmann::json source{{"source", s.source}, {"points", nlohmann::json::array()}};
+    for (std::size_t k = 0; k < s.points.size(); ++k) {
+      const auto& p = s.points[k];
+      source["points"].push_back({{"id", p.id},
+                                  {"system", p.system},
+                                  {"collective", name_of(p.op)},
+                                  {"size_bytes", p.size.count()},
+                                  {"measured_us", p.measured * 1e6},
+                                  {"predicted_us", p.predicted * 1e6},
+                                  {"predicted_seen_us", s.predicted_seen[k] * 1e6}});
+    }
+    out["sources"].push_back(std::move(source));
+  }
+  return out.dump(1) + "\n";
 }
 
 std::string text_report(const CrossValidation& v) {

@@ -68,7 +68,7 @@ int perform(const Options& o, Io& io) {
   if (o.cross) {
     const auto validated = calibration::cross_validate(measured, options);
     if (!o.output.empty()) write_file("-o", o.output, calibration::profile_text(validated.all, options));
-    io.out << calibration::text_report(validated);
+    io.out << (o.json ? calibration::json_report(validated) : calibration::text_report(validated));
     return io.stop.stop_requested() ? interrupted : done;
   }
   const auto result = calibration::fit(measured, options);

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <mutex>
 
 #include <set>
 
@@ -163,6 +165,20 @@ std::shared_ptr<const Profile::Data> read_shipped() {
   return data;
 }
 
+/// Of a number of the catalog. Kept once known: a fit makes a profile of the same hundred numbers thousands of times.
+Unit unit_of(const std::string& path) {
+  static std::mutex mutex;
+  static std::map<std::string, Unit> known;
+  {
+    const std::lock_guard lock{mutex};
+    if (const auto it = known.find(path); it != known.end()) return it->second;
+  }
+  const auto now = number_at(path);
+  if (!now) throw sim::InputError(fmt::format("'{}' is no number of a part", path), "e.g. gpus.h100-sxm.simple.send");
+  const std::lock_guard lock{mutex};
+  return known.emplace(path, now->unit).first->second;
+}
+
 void collect(const Value& v, const std::string& path, std::vector<std::string>& out) {
   if (v.is_scalar() || v.get("value")) {
     if (!path.ends_with(".source")) out.push_back(path);
@@ -204,9 +220,7 @@ std::shared_ptr<const Profile> Profile::with(const std::shared_ptr<const Profile
   if (base) data->text.clear();
   static const auto given = std::make_shared<SourceText>(SourceText{"(given)", "", false});
   for (const auto& [path, value] : numbers) {
-    const auto now = number_at(path);
-    const auto unit = now ? now->unit : Unit::none;
-    if (!now) throw sim::InputError(fmt::format("'{}' is no number of a part", path), "e.g. gpus.h100-sxm.simple.send");
+    const auto unit = unit_of(path);
     auto* at = &data->parts;
     for (const auto& key : split(path)) at = &child(*at, key);
     *at = Value{};

@@ -16,8 +16,9 @@ std::string source_of(const Series& series);
 struct LeftOut {
   std::string source;
   int series = 0;
-  std::vector<FitPoint> points;  // predicted by the fit without this source
-  ErrorSummary seen, unseen;     // by the fit with all sources; by the one without this source
+  std::vector<double> predicted_seen;  // of the same points, by the fit with all sources
+  std::vector<FitPoint> points;        // predicted by the fit without this source
+  ErrorSummary seen, unseen;           // by the fit with all sources; by the one without this source
   SizeClasses seen_classes, unseen_classes;
 };
 
@@ -33,5 +34,7 @@ struct CrossValidation {
 CrossValidation cross_validate(const Measurements& measurements, const FitOptions& options);
 
 std::string text_report(const CrossValidation& v);
+/// Every point with both predictions: schema `linkcast.cross_validation/1`.
+std::string json_report(const CrossValidation& v);
 
 }  // namespace linkcast::calibration
