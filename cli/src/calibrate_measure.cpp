@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "calibrate.hpp"
 #include "linkcast/calibration/measure_run.hpp"
 #include "linkcast/calibration/real_machine.hpp"
 #include "linkcast/calibration/twin.hpp"
@@ -251,7 +252,7 @@ void add_calibrate_measure(Form calibrate) {
   form.group("Output");
   form.text("-o,--output", o->output, "FILE", "default measurement.json; written after every item");
   form.text("--resume", o->resume, "FILE", "go on with this file: what it has is not measured again");
-  form.flag("--json", o->json, "the measurement file on stdout too, instead of the summary");
+  form.flag("--json", o->json, "the measurement file on stdout, instead of the summary");
   form.examples(examples);
   form.performs([o](Io& io) { return perform(*o, io); });
 }
