@@ -2,6 +2,7 @@
 #include <string>
 
 #include "catch.hpp"
+#include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/topologies/cluster.hpp"
 #include "linkcast/topologies/profile.hpp"
 
