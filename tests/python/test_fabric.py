@@ -72,3 +72,14 @@ def test_two_nodes_are_slower_than_one():
 def test_routing_is_a_known_word():
     with pytest.raises(linkcast.InputError, match="routing"):
         linkcast.Cluster.load("dgx-h100", nodes=2, routing="random")
+
+
+def test_a_profile_lies_over_the_catalog(tmp_path):
+    ours = tmp_path / "ours.yaml"
+    ours.write_text("schema: linkcast.profile/1\nname: ours\nparts:\n  hosts:\n    xeon: {launch_multi_process: 100 us}\n")
+    plain = linkcast.collective(linkcast.Fabric.load("dgx-h100"), "all_reduce", "8")
+    slow = linkcast.collective(linkcast.Fabric.load("dgx-h100", profile=ours), "all_reduce", "8")
+    assert slow.time_us[0] >= 100 > plain.time_us[0]
+    with pytest.raises(linkcast.InputError, match="no part 'xoen'"):
+        ours.write_text("schema: linkcast.profile/1\nname: ours\nparts:\n  hosts:\n    xoen: {launch_graph: 1 us}\n")
+        linkcast.Fabric.load("dgx-h100", profile=ours)

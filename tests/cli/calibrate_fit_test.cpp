@@ -1,0 +1,91 @@
+// `calibrate fit` and `--profile`, as a user types them.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "catch.hpp"
+#include "ran.hpp"
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+const std::string series =
+    "\"" + std::string{LINKCAST_SOURCE_DIR} + "/tests/data/collectives/h100x4-allreduce-nccl2.29-nvsw-quiet.yaml\"";
+
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("linkcast-fit-" + std::to_string(std::rand()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+  std::string file(const std::string& name) const { return (path / name).string(); }
+};
+
+}  // namespace
+
+TEST_CASE("a fitted profile makes predictions of its own cluster better, and says what to expect of them") {
+  const Folder folder;
+  const auto profile = folder.file("ours.yaml");
+  const auto ran = typed("calibrate fit " + series + " --hold-back 50% -o \"" + profile + "\" --json");
+  REQUIRE(ran.status == 0);
+  const auto fit = json::parse(ran.out);
+  CHECK(fit["schema"] == "linkcast.fit/1");
+  CHECK(fit["data"] == json::array({"h100x4-allreduce-nccl2.29-nvsw-quiet"}));
+  CHECK(fit["errors"]["held_back"]["points"].get<int>() + fit["errors"]["fitted"]["points"].get<int>() == 31);
+
+  const auto before = json::parse(typed("validate " + series + " --json").out);
+  const auto after = json::parse(typed("validate " + series + " --json --profile \"" + profile + "\"").out);
+  CHECK(after["overall"]["median_abs_rel_error"].get<double>() <
+        0.8 * before["overall"]["median_abs_rel_error"].get<double>());
+
+  const auto row = json::parse(
+      typed("collective all_reduce --topology dgx-h100 --gpus 4 --nccl 2.29.2 --size 1G --json --profile \"" + profile +
+            "\"")
+          .out)["rows"][0];
+  CHECK(row["expected_error"]["from"].get<std::string>().find("dgx-h100 all_reduce") == 0);
+
+  // The same command twice: the same profile, byte for byte.
+  typed("calibrate fit " + series + " --hold-back 50% --threads 1 -o \"" + folder.file("again.yaml") + "\"");
+  std::ostringstream first, second;
+  first << std::ifstream{profile}.rdbuf();
+  second << std::ifstream{folder.file("again.yaml")}.rdbuf();
+  CHECK(first.str() == second.str());
+}
+
+TEST_CASE("what a fit cannot use is refused, all mistakes at once") {
+  const auto ran = typed("calibrate fit --hold-back 95% --threads many");
+  CHECK(ran.status == 2);
+  CHECK(ran.err.find("no measurement is named") != std::string::npos);
+  CHECK(ran.err.find("--hold-back 95%") != std::string::npos);
+  CHECK(ran.err.find("--threads") != std::string::npos);
+
+  const Folder folder;
+  const auto few = folder.file("few.yaml");
+  std::ofstream{few}
+      << "id: few\nsource: nobody\nkind: collective\nsystem: dgx-h100\nnodes: 1\ngpus_per_node: 8\nranks: 8\n"
+         "collective: all_reduce\ndtype: float\nredop: sum\nhealth: ok\n"
+         "columns: [size_bytes, time_us]\nrows:\n- [1048576, 50]\n- [2097152, 60]\n";
+  const auto refused = typed("calibrate fit \"" + few + "\" --hold-back 0%");
+  CHECK(refused.status == 2);
+  CHECK(refused.err.find("2 points can be used") != std::string::npos);
+  CHECK(refused.err.find("all_reduce_perf") != std::string::npos);
+}
+
+TEST_CASE("a profile reaches run, and a wrong one is refused at its line") {
+  const Folder folder;
+  const auto profile = folder.file("slow.yaml");
+  std::ofstream{profile}
+      << "schema: linkcast.profile/1\nname: slow\nparts:\n  hosts:\n    xeon: {launch_multi_process: 500 us}\n";
+  const std::string scenario = "\"" + std::string{LINKCAST_SOURCE_DIR} + "/configs/data-parallel-dgx-h100.yaml\"";
+  const auto plain = json::parse(typed("run " + scenario + " --json").out);
+  const auto slow = json::parse(typed("run " + scenario + " --json --profile \"" + profile + "\"").out);
+  CHECK(slow["end_us"].get<double>() > plain["end_us"].get<double>());
+
+  std::ofstream{profile}
+      << "schema: linkcast.profile/1\nname: slow\nparts:\n  hosts:\n    xoen: {launch_graph: 1 us}\n";
+  const auto wrong = typed("collective all_reduce --topology dgx-h100 --profile \"" + profile + "\"");
+  CHECK(wrong.status == 2);
+  CHECK(wrong.err.find("slow.yaml:5:5: error: the catalog has no part 'xoen'") != std::string::npos);
+}
