@@ -14,9 +14,12 @@ constexpr std::size_t most_rows = 40;
 
 std::string verdict_words(const Diagnosis& d) {
   switch (d.verdict) {
-    case Verdict::healthy: return fmt::format("HEALTHY ({:.0f} % sure): these numbers are normal", 100 * d.confidence);
-    case Verdict::degraded: return fmt::format("DEGRADED ({:.0f} % sure): a healthy machine gives more", 100 * d.confidence);
-    default: return "CANNOT SAY: nothing of this can be compared with what the machine should give";
+    case Verdict::healthy:
+      return fmt::format("HEALTHY ({:.0f} % sure): these numbers are normal", 100 * d.confidence);
+    case Verdict::degraded:
+      return fmt::format("DEGRADED ({:.0f} % sure): a healthy machine gives more", 100 * d.confidence);
+    default:
+      return "CANNOT SAY: nothing of this can be compared with what the machine should give";
   }
 }
 
@@ -38,10 +41,12 @@ std::string text_report(const Diagnosis& d) {
                        r.expected ? number(r.expected_GBps) : "-", range, low ? "low" : "");
   }
   out += "(GB/s)\n";
-  if (!d.causes.empty()) out += d.verdict == Verdict::degraded ? "\nprobable causes\n" : "\nwhy this is so, and what else it could be\n";
+  if (!d.causes.empty())
+    out += d.verdict == Verdict::degraded ? "\nprobable causes\n" : "\nwhy this is so, and what else it could be\n";
   int rank = 0;
   for (const auto& c : d.causes) {
     out += fmt::format("{:>2}. {} ({:.0f} %)\n    {}\n", ++rank, c.cause, 100 * c.score, c.explains);
+    if (!c.alike.empty()) out += fmt::format("    not told apart from: {}\n", fmt::join(c.alike, "; "));
     if (!c.confirm.empty()) out += fmt::format("    to confirm: {}\n", c.confirm);
   }
   if (!d.notes.empty()) out += "\nnotes\n";
@@ -52,11 +57,16 @@ std::string text_report(const Diagnosis& d) {
 std::string json_report(const Diagnosis& d) {
   using json = nlohmann::ordered_json;
   const auto value = [](double v) { return v > 0 ? json(v) : json(nullptr); };
-  json out = {{"schema", "linkcast.diagnose/1"}, {"verdict", name_of(d.verdict)}, {"confidence", d.confidence},
-              {"machine", d.machine},            {"causes", json::array()},       {"rows", json::array()},
+  json out = {{"schema", "linkcast.diagnose/1"},
+              {"verdict", name_of(d.verdict)},
+              {"confidence", d.confidence},
+              {"machine", d.machine},
+              {"causes", json::array()},
+              {"rows", json::array()},
               {"notes", d.notes}};
   for (const auto& c : d.causes)
-    out["causes"].push_back({{"cause", c.cause}, {"score", c.score}, {"explains", c.explains}, {"confirm", c.confirm}});
+    out["causes"].push_back(
+        {{"cause", c.cause}, {"score", c.score}, {"explains", c.explains}, {"confirm", c.confirm}, {"alike", c.alike}});
   for (const auto& r : d.rows) {
     out["rows"].push_back({{"what", r.what},
                            {"size_bytes", r.size ? json(r.size->count()) : json(nullptr)},

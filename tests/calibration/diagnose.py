@@ -117,14 +117,233 @@ def judge_cases(linkcast, pool, folder):
     return list(zip(cases, answers))
 
 
+# ---- synthetic faults ---------------------------------------------------------------------------------------------
+
+SWITCHED = {"dgx-h100": (8, 400), "dgx-h200": (8, 400), "hgx-h800": (8, 400), "hgx-h20": (8, 400), "hgx-b200": (8, 400),
+            "hgx-b300": (8, 800), "dgx-a100": (8, 200)}
+MESHED = {"gh200-x4": (4, 200), "hgx-a100-4": (4, 200)}
+PCIE = {"pcie-a100": (2, 200), "pcie-l40s": (2, 200)}
+MULTICAST = [s for s in SWITCHED if s != "dgx-a100"]
+PAIR = {"dgx-h100": 380, "dgx-h200": 380, "dgx-a100": 275, "hgx-b200": 760, "pcie-a100": 26.2, "pcie-l40s": 26.2}
+
+
+class Draw:
+    """One synthetic machine: what is wrong, the question that is put, and what would be a right answer."""
+
+    def __init__(self, linkcast, folder, index, seed):
+        self.linkcast, self.index = linkcast, index
+        self.rng = random.Random(seed * 1000 + index)
+        self.folder = folder / f"draw{index}"
+        self.folder.mkdir()
+        self.bias = math.exp(self.rng.gauss(0, 0.04))
+        self.files, self.options = [], []
+        kinds = [self.healthy] * 9 + [self.nvls, self.p2p, self.nvlink, self.nvswitch, self.algorithm, self.channels, self.launch,
+                 self.container, self.pcie, self.gdr, self.tcp, self.nics, self.nics, self.rate, self.one_nic, self.node, self.acs,
+                 self.loss, self.gpu_path, self.direction]
+        self.rng.choice(kinds)()
+
+    def noise(self):
+        return self.bias * math.exp(self.rng.gauss(0, 0.03))
+
+    def call(self, op, system, nodes, topology=None, *options, first="1M"):
+        single = nodes == 1
+        argv = [self.linkcast, "collective", op, "-t", str(topology or system), "--nodes", str(nodes), "--size", f"{first}:8G:x2", "--json",
+                "--launch", "single-process" if single else "multi-process", *options]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(" ".join(argv) + ": " + done.stderr)
+        return [(r["size_bytes"], r["time_us"]) for r in json.loads(done.stdout)["rows"]]
+
+    def faulty(self, system, *lines):
+        path = self.folder / "faulty.yaml"
+        path.write_text(f"schema: linkcast.topology/1\nextends: {system}\n" + "\n".join(lines) + "\n")
+        return path
+
+    def put(self, op, system, nodes, rows, gpus=8):
+        count, gbps = {**SWITCHED, **MESHED, **PCIE}[system]
+        if self.rng.random() < 0.3 and op == "all_reduce" and self.truth != "launch" and self.truth != "loss":
+            size, us = self.rng.choice(rows[-5:])
+            n = nodes * gpus
+            self.options += ["-t", system, "--nodes", nodes, "--gpus", n, *(["--nics", f"{count}x{gbps}"] if nodes > 1 else []),
+                             "--busbw", f"{op}@{size}={size / us / self.noise() * 2 * (n - 1) / n / 1000:.2f}GB/s"]
+            self.what = f"one figure, {nodes} node(s)"
+            return
+        data = {"id": f"draw{self.index}-{len(self.files)}", "source": "synthetic", "title": "synthetic", "date": "2026-06-01", "kind": "collective",
+                "system": system, "nodes": nodes, "gpus_per_node": gpus, "ranks": nodes * gpus,
+                "software": {"nccl": "2.28.3", "env": {}, "launch": "single_process" if nodes == 1 else "process_per_gpu"},
+                "collective": op, "dtype": "float", "redop": "sum" if op == "all_reduce" else None, "placement": "out_of_place",
+                "columns": ["size_bytes", "time_us"], "rows": [[size, round(us * self.noise(), 2)] for size, us in rows]}
+        if nodes > 1:
+            data |= {"nics_per_node": count, "nic_gbps": gbps, "fabric": "slingshot" if system in MESHED else "ib"}
+        path = self.folder / f"series{len(self.files)}.yaml"
+        path.write_text(yaml.safe_dump(data, sort_keys=False, default_flow_style=None))
+        self.files.append(path)
+        self.what = f"{op}, {nodes} node(s)"
+
+    def more(self, system, nodes=2, memory=None):
+        """Sometimes: a healthy single-node run and tests between hosts, which rule causes out."""
+        count, gbps = {**SWITCHED, **MESHED, **PCIE}[system]
+        if self.rng.random() < 0.5 or self.options:
+            return
+        for kind, share in (memory or {"host": 1, "gpu": 1}).items():
+            data = {"id": f"test-{kind}", "source": "synthetic", "title": "synthetic", "date": "2026-06-01", "kind": "perftest", "test": "ib_write_bw",
+                    "machine": {"gpus_per_node": 8, "nodes": 2, "nics_per_node": 1, "nic_gbps": gbps, "fabric": "ib"},
+                    "unit": "Gb/s", "memory": kind, "system": system, "rows": [[1048576, round(gbps * 0.97 * share * self.noise(), 1)]]}
+            path = self.folder / f"test-{kind}.yaml"
+            path.write_text(yaml.safe_dump(data, sort_keys=False, default_flow_style=None))
+            self.files.append(path)
+        self.what += ", perftest"
+
+    def matrix(self, system, share, gpus=8):
+        cells = [[None if i == j else round(PAIR[system] / self.noise() * share(i, j), 2) for j in range(gpus)] for i in range(gpus)]
+        data = {"id": "matrix", "source": "synthetic", "title": "synthetic", "date": "2026-06-01", "kind": "p2p_matrix", "system": system,
+                "machine": {"gpu": "", "gpus": gpus, "nodes": 1},
+                "matrices": [{"name": "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)", "unit": "GB/s", "matrix": cells}]}
+        path = self.folder / "matrix.yaml"
+        path.write_text(yaml.safe_dump(data, sort_keys=False, default_flow_style=None))
+        self.files.append(path)
+        self.what = "p2p matrix"
+
+    def healthy(self):
+        self.truth = "normal"
+        system = self.rng.choice([*SWITCHED, *MESHED, *PCIE])
+        gpus = 4 if system in MESHED else 8
+        if system in PAIR and self.rng.random() < 0.2:
+            return self.matrix(system, lambda i, j: 1)
+        op = self.rng.choice(["all_reduce", "all_reduce", "all_gather", "reduce_scatter"])
+        nodes = 1 if system in PCIE else self.rng.choice([1, 1, 2, 4, 8])
+        self.put(op, system, nodes, self.call(op, system, nodes), gpus)
+        if nodes > 1:
+            self.more(system)
+
+    def inside(self, truth, systems, topology, *options):
+        self.truth = truth
+        system = self.rng.choice(systems)
+        gpus = 4 if system in MESHED else 8
+        self.put("all_reduce", system, 1, self.call("all_reduce", system, 1, topology(system) if topology else None, *options), gpus)
+
+    def nvls(self):
+        self.inside("nvls", MULTICAST, None, "--env", "NCCL_NVLS_ENABLE=0")
+
+    def p2p(self):
+        self.inside("p2p", [*SWITCHED, *MESHED], None, "--env", "NCCL_P2P_DISABLE=1", "--env", "NCCL_NVLS_ENABLE=0")
+
+    def nvlink(self):
+        gpu, switch = self.rng.randrange(8), self.rng.randrange(4)
+        self.inside("nvlink", ["dgx-h100", "dgx-h200", "hgx-h20", "dgx-a100"],
+                    lambda s: self.faulty(s, "overrides:", f'  - {{link: "gpu[{gpu}]-nvswitch[{switch}]", state: down}}'))
+
+    def nvswitch(self):
+        switch = self.rng.randrange(4)
+        self.inside("nvswitch", ["dgx-h100", "dgx-h200", "hgx-h20", "dgx-a100"],
+                    lambda s: self.faulty(s, "overrides:", f'  - {{device: "nvswitch[{switch}]", state: down}}'))
+
+    def algorithm(self):
+        self.inside("algorithm", [*SWITCHED], None, "--env", self.rng.choice(["NCCL_ALGO=Tree", "NCCL_PROTO=LL"]))
+
+    def channels(self):
+        self.inside("channels", [*SWITCHED], None, "--env", f"NCCL_MAX_NCHANNELS={self.rng.choice([1, 2, 4])}")
+
+    def launch(self):
+        self.inside("launch", [*SWITCHED], None, "--launch-floor", f"{self.rng.randrange(200, 700)}us")
+
+    def container(self):
+        self.truth = "container"
+        system = self.rng.choice([*SWITCHED])
+        share = self.rng.uniform(0.02, 0.05)
+        self.put("all_reduce", system, 1, [(s, t / share) for s, t in self.call("all_reduce", system, 1)])
+
+    def pcie(self):
+        lanes = self.rng.choice([4, 8])
+        self.inside("pcie", [*PCIE], lambda s: self.faulty(s, f"node: {{pcie: {{lanes: {lanes}}}}}"))
+
+    def outside(self, truth, systems, change, *options, memory=None, share=None):
+        self.truth = truth
+        system = self.rng.choice(systems)
+        nodes = self.rng.choice([2, 2, 4])
+        gpus = 4 if system in MESHED else 8
+        op = self.rng.choice(["all_reduce", "all_gather"])
+        rows = self.call(op, system, nodes, change(system, nodes) if change else None, *options)
+        self.put(op, system, nodes, [(s, t / share(s)) for s, t in rows] if share else rows, gpus)
+        self.more(system, nodes, memory)
+
+    def nic_states(self, share, only=None):
+        def change(system, nodes):
+            count, gbps = {**SWITCHED, **MESHED}[system]
+            lines = [f'  - {{nic: "node[{i}].nic[{j}]", state: {share * gbps:.1f} Gb/s}}' for i in range(nodes) for j in range(count)
+                     if only is None or only(i, j)]
+            return self.faulty(system, f"nodes: {nodes}", "network: {type: ideal}", "overrides:", *lines)
+        return change
+
+    def gdr(self):
+        self.outside("gdr", [*SWITCHED], None, "--env", "NCCL_NET_GDR_LEVEL=LOC", memory={"host": 1})
+
+    def tcp(self):
+        self.outside("tcp", [*SWITCHED, *MESHED], None, "--network", "tcp")
+
+    def nics(self):
+        used = self.rng.choice([1, 2])
+        self.truth = "nics"
+        system = self.rng.choice([*SWITCHED])
+        self.put("all_reduce", system, 2, self.call("all_reduce", system, 2, None, "--nics", f"{used}x{SWITCHED[system][1]}"))
+        self.more(system)
+
+    def rate(self):
+        share = self.rng.choice([0.5, 0.25])
+        self.outside("rate", [*SWITCHED], self.nic_states(share), memory={"host": share, "gpu": share})
+
+    def one_nic(self):
+        i, j, share = self.rng.randrange(2), self.rng.randrange(4), self.rng.choice([0.25, 0.5])
+        self.outside("one nic", [*SWITCHED], self.nic_states(share, lambda a, b: (a, b) == (i, j)))
+
+    def node(self):
+        i, share = self.rng.randrange(2), self.rng.choice([0.25, 0.5])
+        self.outside("node", [*SWITCHED], self.nic_states(share, lambda a, b: a == i))
+
+    def acs(self):
+        share = self.rng.uniform(0.4, 0.56)
+        self.outside("acs", [*SWITCHED], self.nic_states(share), memory={"host": 1, "gpu": share})
+
+    def loss(self):
+        at, share = 1 << self.rng.randrange(24, 28), 1 / self.rng.uniform(3.5, 6)
+        self.outside("loss", [*SWITCHED], None, share=lambda size: share if size >= at else 1)
+
+    def gpu_path(self):
+        self.truth = "gpu path"
+        bad, share = self.rng.randrange(8), self.rng.uniform(0.2, 0.75)
+        self.matrix(self.rng.choice([*PAIR]), lambda i, j: share if bad in (i, j) else 1)
+
+    def direction(self):
+        self.truth = "direction"
+        bad, share = self.rng.randrange(8), self.rng.uniform(0.2, 0.7)
+        self.matrix(self.rng.choice([*PAIR]), lambda i, j: share if i == bad else 1)
+
+
+def judge_draws(linkcast, pool, count, seed):
+    folder = pathlib.Path(tempfile.mkdtemp())
+
+    def one(index):
+        draw = Draw(linkcast, folder, index, seed)
+        draw.answer = diagnose(linkcast, *draw.files, *draw.options)
+        verdict = "healthy" if draw.truth == "normal" else "degraded"
+        draw.verdict_right = draw.answer["verdict"] == verdict
+        first = ranked(draw.answer)[:1]
+        draw.first = draw.verdict_right and (draw.truth == "normal" or first == [draw.truth])
+        draw.right = draw.first or (draw.verdict_right and draw.truth in alike(draw.answer))
+        return draw
+    return list(pool.map(one, range(count)))
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("linkcast")
     p.add_argument("--show", action="store_true")
     p.add_argument("--only", default="")
+    p.add_argument("--draws", type=int, default=200)
     p.add_argument("--series", type=pathlib.Path, default=ROOT / "tests/data/collectives")
     p.add_argument("--cases", type=pathlib.Path, default=ROOT / "tests/data/diagnosis")
     o = p.parse_args()
+    p_seed = 20261130
     pool = concurrent.futures.ThreadPoolExecutor(2)
     if o.only in ("", "cases"):
         right = collections.Counter()
@@ -138,6 +357,15 @@ def main():
                 for r in a["rows"][:6]:
                     print("       ", r["what"], r["measured_GBps"], r["expected_GBps"], r["low_GBps"])
         print(dict(right))
+    if o.only in ("", "draws"):
+        draws = judge_draws(o.linkcast, pool, o.draws, p_seed)
+        for d in draws:
+            if not d.first:
+                print(d.index, d.truth, "|", d.what, "|", d.answer["verdict"], round(d.answer["confidence"], 2),
+                      [(label(c["cause"], True), round(c["score"], 2)) for c in d.answer["causes"][:4]], "alike" if d.right else "",
+                      d.answer.get("error", ""))
+        print("verdict", sum(d.verdict_right for d in draws), "first", sum(d.first for d in draws), "right", sum(d.right for d in draws),
+              "of", len(draws))
     if o.only in ("", "series"):
         result = judge_series(o.linkcast, pool, o.series)
         healthy = [(d, a) for d, a in result if d["health"] == "ok"]

@@ -12,17 +12,20 @@ namespace {
 std::string generic_yaml(const Machine& m, const Edit& edit) {
   const int nics = std::max(1, m.nics);
   const int sockets = m.gpus > 2 ? 2 : 1;
+  const bool old = m.pcie_link == "pcie-gen3";
   const auto link = edit.pcie_link.empty() ? m.pcie_link : edit.pcie_link;
   std::string out = "schema: linkcast.topology/1\n";
-  if (!m.parts_yaml.empty()) out += fmt::format("parts:\n  gpus:{}\n", [&] {
-    std::string indented;
-    for (const char c : m.parts_yaml) indented += c == '\n' ? std::string("\n  ") : std::string(1, c);
-    return indented;
-  }());
+  if (!m.parts_yaml.empty())
+    out += fmt::format("parts:\n  gpus:{}\n", [&] {
+      std::string indented;
+      for (const char c : m.parts_yaml) indented += c == '\n' ? std::string("\n  ") : std::string(1, c);
+      return indented;
+    }());
   out += fmt::format(
-      "node:\n  host: epyc\n  cpus: {{model: epyc-milan, count: 2, link: xgmi2}}\n  gpus: {{model: {}, count: {}}}\n"
+      "node:\n  host: {}\n  cpus: {{model: {}, count: 2, link: {}}}\n  gpus: {{model: {}, count: {}}}\n"
       "  nics: {{model: connectx-7, count: {}, rate: {} Gb/s}}\n{}",
-      m.part, m.gpus, nics, m.nic_gbps > 0 ? m.nic_gbps : 100, m.overlay);
+      old ? "xeon" : "epyc", old ? "xeon-skl" : "epyc-milan", old ? "upi-skl" : "xgmi2", m.part, m.gpus, nics,
+      m.nic_gbps > 0 ? m.nic_gbps : 100, m.overlay);
   out += fmt::format("  pcie:\n    link: {}\n    lanes: {}\n    p2p: {}\n    trees:\n", link,
                      edit.lanes > 0 ? edit.lanes : m.lanes, !edit.no_pcie_p2p);
   const auto half = [](int n, int sockets_of, int s) {
@@ -123,8 +126,8 @@ topologies::Cluster slowed(topologies::Cluster cluster, const Edit& edit) {
 }  // namespace
 
 std::string Edit::key() const {
-  std::string out = fmt::format("{}|{}|{}|{}|{:.3f}|{:.3f}|{:.3f}|{}", pcie_link, lanes, no_pcie_p2p, network,
-                                cables, one_nic, one_node, nics);
+  std::string out = fmt::format("{}|{}|{}|{}|{:.3f}|{:.3f}|{:.3f}|{}", pcie_link, lanes, no_pcie_p2p, network, cables,
+                                one_nic, one_node, nics);
   for (const auto& o : overrides) out += "|" + o;
   return out;
 }
@@ -142,8 +145,8 @@ topologies::Cluster cluster_of(const Machine& m, int nodes, int gpus, const Edit
   }
   const auto whole = topologies::load_cluster_text(yaml_of(m, edit), m.name, options).machine(0);
   if (gpus > static_cast<int>(whole.gpus().size()))
-    throw sim::InputError(fmt::format("{} GPUs a node were measured, but '{}' has {}", gpus, m.name,
-                                      whole.gpus().size()));
+    throw sim::InputError(
+        fmt::format("{} GPUs a node were measured, but '{}' has {}", gpus, m.name, whole.gpus().size()));
   std::vector<int> first(static_cast<std::size_t>(gpus));
   std::iota(first.begin(), first.end(), 0);
   auto node = first.size() == whole.gpus().size() ? whole : whole.slice(first);

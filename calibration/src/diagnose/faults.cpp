@@ -14,6 +14,7 @@ Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardw
   const auto& machine = predictor.machine();
   Scene s;
   s.gpus = machine.gpus;
+  s.gpu_known = machine.gpu_known;
   s.nics = machine.nics;
   s.nic_gbps = machine.nic_gbps;
   s.network = machine.network;
@@ -23,6 +24,8 @@ Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardw
     s.pairs |= o.kind == Kind::pair || o.kind == Kind::staged_pair;
     s.tests |= o.kind == Kind::test;
   }
+  for (const char* name : {"rtx4090", "rtx2080", "4090", "5090", "3090", "2080", "GeForce", "TITAN", "Titan"})
+    s.geforce |= hardware.gpu.find(name) != std::string::npos || machine.topology.find(name) != std::string::npos;
   s.amd = hardware.cpu.find("AMD") != std::string::npos || hardware.cpu.find("EPYC") != std::string::npos;
   try {
     const auto fabric = cluster_of(machine, 1, machine.gpus, {}).machine(0);
@@ -37,8 +40,7 @@ Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardw
       s.nvlink = true;
       const auto& a = fabric.devices()[static_cast<std::size_t>(link.a)];
       const auto& b = fabric.devices()[static_cast<std::size_t>(link.b)];
-      if (s.switch_link.empty() && (a.name == "gpu[0]" || b.name == "gpu[0]"))
-        s.switch_link = a.name + "-" + b.name;
+      if (s.switch_link.empty() && (a.name == "gpu[0]" || b.name == "gpu[0]")) s.switch_link = a.name + "-" + b.name;
     }
   } catch (const sim::InputError&) {
   }
@@ -66,8 +68,8 @@ void add_normal(const Scene& s, const Evidence& evidence, std::vector<Hypothesis
     }
   }
   for (const char* version : {"2.18.5", "2.21.5", "2.27.3"}) {
-    const bool told = std::any_of(evidence.probes.begin(), evidence.probes.end(),
-                                  [](const Probe& p) { return p.nccl.has_value(); });
+    const bool told =
+        std::any_of(evidence.probes.begin(), evidence.probes.end(), [](const Probe& p) { return p.nccl.has_value(); });
     if (told || evidence.probes.empty()) break;
     auto h = normal("normal", 0.02);
     h.software.nccl = models::nccl::Version::parse(version);
@@ -75,9 +77,8 @@ void add_normal(const Scene& s, const Evidence& evidence, std::vector<Hypothesis
   }
   const bool open = std::any_of(evidence.seen.begin(), evidence.seen.end(),
                                 [](const Observation& o) { return o.reading == Reading::open; });
-  const bool figures = std::any_of(evidence.seen.begin(), evidence.seen.end(), [](const Observation& o) {
-    return o.kind == Kind::collective && o.size_open;
-  });
+  const bool figures = std::any_of(evidence.seen.begin(), evidence.seen.end(),
+                                   [](const Observation& o) { return o.kind == Kind::collective && o.size_open; });
   if (open || figures) {
     auto h = normal("normal: algbw read as busbw", open ? 0.12 : 0.012);
     h.swap_reading = true;
@@ -99,7 +100,7 @@ void add_normal(const Scene& s, const Evidence& evidence, std::vector<Hypothesis
 std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence) {
   std::vector<Hypothesis> out;
   add_normal(scene, evidence, out);
-  add_faults_inside(scene, evidence, out);
+  if (scene.gpu_known) add_faults_inside(scene, evidence, out);
   add_faults_of_network(scene, evidence, out);
   add_faults_of_pairs(scene, evidence, out);
   // Something that is none of these: everything of one scope is slower by one factor.
@@ -134,8 +135,9 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   }
   double normals = 0, faults = 0;
   for (const auto& h : out) (h.normal ? normals : faults) += h.prior;
-  // Four of ten people who asked had a healthy machine; of those who only check, more.
-  for (auto& h : out) h.prior *= h.normal ? 0.5 / normals : 0.5 / faults;
+  // Four of ten people who asked had a healthy machine; of those who only check, most.
+  for (auto& h : out)
+    h.prior *= h.normal ? (scene.geforce ? 0.3 : 0.6) / normals : (scene.geforce ? 0.7 : 0.4) / faults;
   return out;
 }
 

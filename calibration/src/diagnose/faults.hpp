@@ -32,7 +32,7 @@ struct Scene {
   int gpus = 8, nics = 0;
   double nic_gbps = 0;
   std::string network, switch_link;  // an NVLink that can be taken down, as an override names it
-  bool amd = false;
+  bool amd = false, gpu_known = true;
 };
 Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardware& hardware);
 

@@ -39,28 +39,32 @@ class List {
   void library() {
     if (!s_.inside && !s_.several) return;
     if (s_.multicast) {
-      auto h = fault("NVLS disabled or unavailable", set("NCCL_NVLS_ENABLE") ? 2.0 : 0.08,
-                     "all_reduce runs as a ring over NVLink instead of in the switches",
-                     "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NVLS all_reduce_perf -b 8G -e 8G -g 8 2>&1 | grep -i nvls");
+      auto h =
+          fault("NVLS disabled or unavailable", set("NCCL_NVLS_ENABLE") ? 2.0 : 0.08,
+                "all_reduce runs as a ring over NVLink instead of in the switches",
+                "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NVLS all_reduce_perf -b 8G -e 8G -g 8 2>&1 | grep -i nvls");
       h.software.env["NCCL_NVLS_ENABLE"] = "0";
       out_.push_back(std::move(h));
     }
     for (const char* algo : {"Tree", "Ring", "NVLS"}) {
       if (algo[0] == 'N' && !s_.multicast) continue;
-      auto h = fault("wrong algorithm: forced, or chosen by a wrong tuning", 0.012,
-                     fmt::format("the collective runs as {}", algo), "env | grep NCCL_; cat /etc/nccl.conf ~/.nccl.conf");
+      auto h =
+          fault("wrong algorithm: forced, or chosen by a wrong tuning", 0.007,
+                fmt::format("the collective runs as {}", algo), "env | grep NCCL_; cat /etc/nccl.conf ~/.nccl.conf");
       h.software.env["NCCL_ALGO"] = algo;
       out_.push_back(std::move(h));
     }
     for (const char* protocol : {"LL", "LL128", "Simple"}) {
-      auto h = fault("wrong protocol: forced, or chosen by a wrong tuning", 0.010,
-                     fmt::format("protocol {} at every size", protocol), "env | grep NCCL_; cat /etc/nccl.conf ~/.nccl.conf");
+      auto h = fault("wrong protocol: forced, or chosen by a wrong tuning", 0.004,
+                     fmt::format("protocol {} at every size", protocol),
+                     "env | grep NCCL_; cat /etc/nccl.conf ~/.nccl.conf");
       h.software.env["NCCL_PROTO"] = protocol;
       out_.push_back(std::move(h));
     }
     for (const char* channels : {"1", "2", "4", "8"}) {
-      auto h = fault("too few channels", 0.008, fmt::format("{} channel(s) instead of as many as the links take", channels),
-                     "env | grep CHANNELS; NCCL_MIN_NCHANNELS=16 all_reduce_perf -b 1G -e 1G -g 8");
+      auto h =
+          fault("too few channels", 0.005, fmt::format("{} channel(s) instead of as many as the links take", channels),
+                "env | grep CHANNELS; NCCL_MIN_NCHANNELS=16 all_reduce_perf -b 1G -e 1G -g 8");
       h.software.env["NCCL_MAX_NCHANNELS"] = channels;
       h.software.env["NCCL_MAX_P2P_NCHANNELS"] = channels;
       out_.push_back(std::move(h));
@@ -70,7 +74,8 @@ class List {
   void nvlink() {
     if (!s_.nvlink || s_.switch_link.empty()) return;
     const char* confirm = "nvidia-smi nvlink -s; nvidia-smi nvlink -e";
-    auto down = fault("an NVLink of one GPU is down or narrow", 0.015, "NVLinks of one GPU to one neighbour are down", confirm);
+    auto down =
+        fault("an NVLink of one GPU is down or narrow", 0.015, "NVLinks of one GPU to one neighbour are down", confirm);
     down.edit.overrides = {fmt::format("link: \"{}\", state: down", s_.switch_link)};
     down.share = pair_of_gpu(0.77);
     out_.push_back(std::move(down));
@@ -95,12 +100,12 @@ class List {
 
   void peer_access() {
     const bool told = set("NCCL_P2P_DISABLE") || set("NCCL_P2P_LEVEL");
-    const double prior = told ? 2.0 : s_.nvlink ? 0.05 : 0.14;
+    const double prior = told ? 2.0 : s_.geforce ? 1.5 : s_.nvlink ? 0.05 : 0.14;
     // Staging in host memory varies from box to box by what its memory and root complex carry: the slowest published
     // GeForce boxes reach a fifth of the fastest.
-    for (const double share : {1.0, 0.75, 0.55, 0.4, 0.28, 0.2}) {
+    for (const double share : {1.0, 0.75, 0.55, 0.4, 0.28, 0.2, 0.14, 0.1}) {
       if (!s_.inside && !s_.pairs) break;
-      auto h = fault("P2P disabled or unavailable: copies are staged through host memory", prior / 6,
+      auto h = fault("P2P disabled or unavailable: copies are staged through host memory", prior / 8,
                      "GPUs do not reach each other directly; every byte goes through host memory (SHM)",
                      "nvidia-smi topo -p2p r; NCCL_DEBUG=INFO all_reduce_perf -g 2 2>&1 | grep -E 'via (SHM|P2P)'");
       h.software.env["NCCL_P2P_DISABLE"] = "1";
@@ -118,7 +123,9 @@ class List {
       auto h = fault("P2P forced through CPU root ports (NCCL_P2P_LEVEL=SYS)", 0.012,
                      "peers write to each other through the CPU: rings bear it, alltoall does not",
                      "nvidia-smi topo -m; rerun without NCCL_P2P_LEVEL");
-      h.share = [all](const Observation& o) { return inside(o) && o.probe >= 0 && o.what.find("alltoall") != std::string::npos ? all : 1.0; };
+      h.share = [all](const Observation& o) {
+        return inside(o) && o.probe >= 0 && o.what.find("alltoall") != std::string::npos ? all : 1.0;
+      };
       out_.push_back(std::move(h));
     }
     for (const double share : {0.5, 0.35, 0.25}) {
@@ -138,7 +145,8 @@ class List {
     const char* confirm =
         "nvidia-smi --query-gpu=index,pcie.link.gen.current,pcie.link.width.current --format=csv  # under load";
     for (const int lanes : {8, 4, 2}) {
-      auto h = fault("PCIe at a lower width or speed", 0.01, fmt::format("slots run at x{} instead of x16", lanes), confirm);
+      auto h = fault("PCIe at a lower width or speed", s_.geforce ? 0.003 : 0.01,
+                     fmt::format("slots run at x{} instead of x16", lanes), confirm);
       h.edit.lanes = lanes;
       h.share = [lanes](const Observation& o) {
         const bool slot = (o.kind == Kind::pair && !o.over_nvlink) || o.kind == Kind::staged_pair;
@@ -167,8 +175,8 @@ class List {
 
   void launch() {
     if (!s_.inside && !s_.several) return;
-    for (const double us : {60.0, 120.0, 250.0, 500.0}) {
-      auto h = fault("in-process launch overhead: the host cannot enqueue fast enough", 0.006,
+    for (const double us : {150.0, 300.0, 600.0}) {
+      auto h = fault("in-process launch overhead: the host cannot enqueue fast enough", 0.004,
                      fmt::format("no call takes less than {:.0f} us, whatever its size", us),
                      "mpirun -np 8 all_reduce_perf -g 1 …   # one process for each GPU, or -G 1 for CUDA graphs");
       h.software.floor = sim::Time::from_us(us);

@@ -8,9 +8,7 @@ namespace {
 
 using models::nccl::Op;
 
-bool outside(const Observation& o) {
-  return o.several_nodes && (o.kind == Kind::collective || o.kind == Kind::expert);
-}
+bool outside(const Observation& o) { return o.several_nodes && (o.kind == Kind::collective || o.kind == Kind::expert); }
 
 class List {
  public:
@@ -51,12 +49,16 @@ class List {
     for (const double f : {0.40, 0.45, 0.50, 0.56})
       slow_cables(fault("PCIe ACS enabled (or IOMMU/ATS): GPU and NIC meet at the root complex", 0.10 / 4,
                         fmt::format("GPUs and NICs exchange through the root complex, {:.0f} % of the rate; small "
-                                    "messages, host memory and NVLink are untouched", 100 * f),
+                                    "messages, host memory and NVLink are untouched",
+                                    100 * f),
                         "sudo lspci -vvv | grep -i ACSCtl   # SrcValid+ on switch ports means on"),
                   f, f, 1);
     // 6 of 12, 33 of 93, 10 of 180: staged in host memory, and often through one thread of the proxy.
-    for (const double f : {1.0, 0.7, 0.5, 0.36, 0.25, 0.16, 0.09, 0.055}) {
-      auto h = fault("GPUDirect RDMA off: every byte is staged through host memory", (e_.crippling.contains("NCCL_NET_GDR_LEVEL") ? 2.0 : 0.11) / 8,
+    constexpr std::pair<double, double> shares[] = {{1.0, 0.25}, {0.7, 0.2},   {0.5, 0.2},   {0.36, 0.12},
+                                                    {0.25, 0.1}, {0.16, 0.06}, {0.09, 0.04}, {0.055, 0.03}};
+    for (const auto& [f, weight] : shares) {
+      auto h = fault("GPUDirect RDMA off: every byte is staged through host memory",
+                     (e_.crippling.contains("NCCL_NET_GDR_LEVEL") ? 2.0 : 0.11) * weight,
                      "NICs do not reach GPU memory: staged through the host, flat from 8 to 16 MiB on",
                      "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep GDRDMA; lsmod | grep -e nvidia_peermem");
       h.software.env["NCCL_NET_GDR_LEVEL"] = "LOC";
@@ -96,13 +98,15 @@ class List {
                   f, f, f);
     if (n == 1)
       for (const double share : {0.75, 0.6, 0.35, 0.25}) {
-        slow_cables(fault("wrong, shared or too few NICs are used", 0.012, "all GPUs share one NIC or one of its functions",
-                          "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep 'NET/IB : Using'"),
-                    share, share, share);
+        slow_cables(
+            fault("wrong, shared or too few NICs are used", 0.012, "all GPUs share one NIC or one of its functions",
+                  "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep 'NET/IB : Using'"),
+            share, share, share);
       }
     for (const double f : {0.5, 0.25, 0.1}) {
-      auto h = fault("one slow NIC, cable or direction of it", 0.012, fmt::format("one NIC carries {:.0f} %", 100 * f),
-                     "for d in $(ibv_devices | awk 'NR>2{print $1}'); do ib_write_bw -d $d --report_gbits <peer>; done");
+      auto h =
+          fault("one slow NIC, cable or direction of it", 0.012, fmt::format("one NIC carries {:.0f} %", 100 * f),
+                "for d in $(ibv_devices | awk 'NR>2{print $1}'); do ib_write_bw -d $d --report_gbits <peer>; done");
       h.edit.one_nic = f;
       out_.push_back(std::move(h));
       auto node = fault("one slow node", 0.014, fmt::format("the NICs of one node carry {:.0f} %", 100 * f),
@@ -114,15 +118,40 @@ class List {
 
   void kind() {
     if (!s_.several) return;
-    const double prior = e_.said_tcp || e_.crippling.contains("NCCL_IB_DISABLE") || e_.crippling.contains("NCCL_NET") ? 2.0 : 0.06;
-    for (const double f : {0.4, 0.65, 1.0, 1.5, 2.2}) {
-      auto h = fault("TCP sockets instead of RDMA (no plugin or verbs, IPoIB)", prior / 5,
-                     "NCCL fell back to sockets: no RDMA, bytes go through the kernel",
-                     "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep -E 'NET/(IB|Socket|OFI)|Using network'");
-      h.edit.network = "tcp";
-      h.share = [f](const Observation& o) { return outside(o) ? f * (o.kind == Kind::expert ? 0.1 : 1) : 1.0; };
-      out_.push_back(std::move(h));
-    }
+    const double prior =
+        e_.said_tcp || e_.crippling.contains("NCCL_IB_DISABLE") || e_.crippling.contains("NCCL_NET") ? 2.0 : 0.06;
+    slow_sockets(prior);
+    for (const double small : {1.0, 0.45})
+      for (const double f : {0.25, 0.4, 0.65, 1.0, 1.5, 2.2}) {
+        auto h = fault("TCP sockets instead of RDMA (no plugin or verbs, IPoIB)", prior / 12,
+                       "NCCL fell back to sockets: no RDMA, bytes go through the kernel",
+                       "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep -E 'NET/(IB|Socket|OFI)|Using network'");
+        h.edit.network = "tcp";
+        // Small calls wait for the kernel's network stack, which differs more than its rate.
+        h.share = [f, small](const Observation& o) {
+          if (!outside(o)) return 1.0;
+          if (o.kind == Kind::expert) return 0.1 * f;
+          return f * (o.size && *o.size < sim::mib(16) ? small : 1.0);
+        };
+        out_.push_back(std::move(h));
+      }
+  }
+
+  /// The same where sockets are slower than the model has them, up to IPoIB without offloads.
+  void slow_sockets(double prior) {
+    for (const double f : {0.015, 0.03, 0.06, 0.1, 0.16})
+      for (const double small : {1.0, 0.45, 0.2}) {
+        auto h = fault("TCP sockets instead of RDMA (no plugin or verbs, IPoIB)", prior / 30,
+                       fmt::format("NCCL fell back to sockets: {:.1f} % of what the NICs carry", 100 * f),
+                       "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep -E 'NET/(IB|Socket|OFI)|Using network'");
+        h.edit.cables = f;
+        h.software.env["NCCL_NET_GDR_LEVEL"] = "LOC";
+        h.share = [f, small](const Observation& o) {
+          if (!outside(o)) return 1.0;
+          return o.kind == Kind::expert ? f : o.size && *o.size < sim::mib(16) ? small : 1.0;
+        };
+        out_.push_back(std::move(h));
+      }
   }
 
   void cables() {
@@ -132,10 +161,13 @@ class List {
                         "all_reduce_perf on nodes of one leaf, then across leaves; ibnetdiscover"),
                   f, 1, 1);
     for (const double f : {0.45, 0.55, 0.65, 0.75})
-      slow_cables(fault("ECMP collisions: flows share few paths (no adaptive routing)", 0.05 / 4 * (s_.network == "roce" ? 1.5 : 0.7),
-                        fmt::format("flows that hash to the same uplink leave {:.0f} % of the rate", 100 * f),
-                        "NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1 NCCL_IB_ADAPTIVE_ROUTING=1 all_reduce_perf …"),
-                  f, 1, 1);
+      slow_cables(
+          fault(
+              "ECMP collisions: flows share few paths (no adaptive routing)",
+              0.05 / 4 * (s_.network == "roce" ? 1.5 : 0.7),
+              fmt::format("flows that hash to the same uplink leave {:.0f} % of the rate", 100 * f),
+              "NCCL_IB_QPS_PER_CONNECTION=4 NCCL_IB_SPLIT_DATA_ON_QPS=1 NCCL_IB_ADAPTIVE_ROUTING=1 all_reduce_perf …"),
+          f, 1, 1);
     for (const double f : {0.14, 0.25, 0.4, 0.55}) {
       slow_cables(fault("virtual machine without its topology file (NCCL_TOPO_FILE)", 0.06 / 4,
                         "NCCL does not see which NIC is near which GPU: single node fine, several slow and noisy",
@@ -146,7 +178,7 @@ class List {
 
   void software() {
     for (const double f : {0.5, 0.62, 0.75}) {
-      auto h = fault("too few channels or queue pairs for each network peer", 0.05 / 3,
+      auto h = fault("too few channels or queue pairs for each network peer", 0.12 / 3,
                      fmt::format("send/recv keeps too little in flight: {:.0f} % of the rate", 100 * f),
                      "NCCL_NCHANNELS_PER_NET_PEER=4 sendrecv_perf …; NCCL_IB_QPS_PER_CONNECTION=4");
       h.share = [f](const Observation& o) {
@@ -157,7 +189,8 @@ class List {
       out_.push_back(std::move(h));
     }
     auto rail = fault("wrong rail: NIC order or NCCL_CROSS_NIC sends traffic across rails", 0.01,
-                      "flows leave their rail and meet on the spines", "NCCL_CROSS_NIC=0 all_reduce_perf …; compare NIC order on all nodes");
+                      "flows leave their rail and meet on the spines",
+                      "NCCL_CROSS_NIC=0 all_reduce_perf …; compare NIC order on all nodes");
     slow_cables(rail, 0.6, 1, 1);
   }
 
@@ -165,9 +198,10 @@ class List {
     // RoCE and TCP under loss: a normal rise, then a fall of four to six times at one size.
     for (const std::int64_t at : {8, 16, 32, 64, 128, 256})
       for (const double f : {0.16, 0.25, 0.4}) {
-        auto h = fault("packet loss or pause storms (RoCE/TCP): a fall at one size", 0.05 / 18 * (s_.network == "ib" ? 0.3 : 1),
-                       fmt::format("from {} MiB on the rate falls to {:.0f} %: retransmissions", at, 100 * f),
-                       "ethtool -S <nic> | grep -E 'discard|out_of_sequence|timeout|pause'; show PFC and ECN of the switch ports");
+        auto h = fault(
+            "packet loss or pause storms (RoCE/TCP): a fall at one size", 0.05 / 18 * (s_.network == "ib" ? 0.3 : 1),
+            fmt::format("from {} MiB on the rate falls to {:.0f} %: retransmissions", at, 100 * f),
+            "ethtool -S <nic> | grep -E 'discard|out_of_sequence|timeout|pause'; show PFC and ECN of the switch ports");
         h.share = [size = sim::mib(at), f](const Observation& o) {
           if (!o.several_nodes) return 1.0;
           if (o.kind == Kind::shape) return f * 1.1;

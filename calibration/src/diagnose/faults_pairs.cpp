@@ -16,7 +16,8 @@ double middle(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-constexpr const char* nvlink_confirm = "nvidia-smi nvlink -s; nvidia-smi --query-gpu=index,pcie.link.width.current --format=csv";
+constexpr const char* nvlink_confirm =
+    "nvidia-smi nvlink -s; nvidia-smi --query-gpu=index,pcie.link.width.current --format=csv";
 
 /// The GPU whose row and column are lowest, beside what is expected of them.
 void one_gpu(const Evidence& evidence, std::vector<Hypothesis>& out) {
@@ -48,23 +49,27 @@ void one_gpu(const Evidence& evidence, std::vector<Hypothesis>& out) {
     };
     out.push_back(std::move(h));
   };
-  for (const double f : {0.9, 0.75, 0.5, 0.25, 0.1}) {
-    add("one GPU's path is bad (link down or narrow)", 0.05 / 5, f,
+  for (const double f : {0.85, 0.77, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.1}) {
+    add("one GPU's path is bad (link down or narrow)", 0.05 / 9, f,
         fmt::format("row and column of GPU {} at {:.0f} %", worst, 100 * f),
         [worst](const Observation& o) { return o.from == worst || o.to == worst; });
-    add("a slow link in one direction", 0.012 / 5, f, fmt::format("what GPU {} sends at {:.0f} %", sender, 100 * f),
+    add("a slow link in one direction", 0.018 / 9, f, fmt::format("what GPU {} sends at {:.0f} %", sender, 100 * f),
         [sender](const Observation& o) { return o.from == sender; });
-    add("a slow link in one direction", 0.012 / 5, f, fmt::format("what GPU {} receives at {:.0f} %", receiver, 100 * f),
+    add("a slow link in one direction", 0.018 / 9, f,
+        fmt::format("what GPU {} receives at {:.0f} %", receiver, 100 * f),
         [receiver](const Observation& o) { return o.to == receiver; });
   }
   // One pair.
   const Observation* low = nullptr;
   for (const auto& o : evidence.seen)
-    if (o.kind == Kind::pair && o.matrix >= 0 && !o.to_host && (!low || o.measured / o.base < low->measured / low->base)) low = &o;
+    if (o.kind == Kind::pair && o.matrix >= 0 && !o.to_host &&
+        (!low || o.measured / o.base < low->measured / low->base))
+      low = &o;
   if (!low) return;
   for (const double f : {0.8, 0.6, 0.4, 0.2}) {
     const int a = low->from, b = low->to;
-    add("one GPU's path is bad (link down or narrow)", 0.012 / 4, f, fmt::format("between GPU {} and GPU {} at {:.0f} %", a, b, 100 * f),
+    add("one GPU's path is bad (link down or narrow)", 0.012 / 4, f,
+        fmt::format("between GPU {} and GPU {} at {:.0f} %", a, b, 100 * f),
         [a, b](const Observation& o) { return (o.from == a && o.to == b) || (o.from == b && o.to == a); });
     add("a slow link in one direction", 0.012 / 4, f, fmt::format("from GPU {} to GPU {} at {:.0f} %", a, b, 100 * f),
         [a, b](const Observation& o) { return o.from == a && o.to == b; });
@@ -80,9 +85,8 @@ void one_host(const Evidence& evidence, std::vector<Hypothesis>& out) {
     of[o.host_from].push_back(r), of[o.host_to].push_back(r);
   }
   if (of.size() < 3) return;
-  const auto worst = std::min_element(of.begin(), of.end(), [](const auto& a, const auto& b) {
-    return middle(a.second) < middle(b.second);
-  });
+  const auto worst = std::min_element(of.begin(), of.end(),
+                                      [](const auto& a, const auto& b) { return middle(a.second) < middle(b.second); });
   for (const double f : {0.8, 0.55, 0.3, 0.1}) {
     Hypothesis h;
     h.cause = "one slow node";

@@ -110,12 +110,13 @@ Machine machine_of(const Hardware& h, const std::optional<std::string>& system) 
       m.parts_yaml = kind->parts_yaml;
       m.pcie_link = kind->pcie;
       m.lanes = kind->lanes;
-      m.system = kind->part == "rtx4090" || kind->part == "l40s"     ? fmt::format("pcie-{}", kind->part)
-                 : kind->part == "a100-pcie" || kind->part == "v100-pcie" ? "pcie-" + std::string(kind->part.substr(0, 4))
-                                                                          : "pcie-l40s";
+      m.system = kind->part == "rtx4090" || kind->part == "l40s" ? fmt::format("pcie-{}", kind->part)
+                 : kind->part == "a100-pcie" || kind->part == "v100-pcie"
+                     ? "pcie-" + std::string(kind->part.substr(0, 4))
+                     : "pcie-l40s";
       m.in_catalog = false;
-      m.sentences.push_back(fmt::format("'{}' is no system of the catalog: taken as a box of such cards on {}", h.gpu,
-                                        m.pcie_link));
+      m.sentences.push_back(
+          fmt::format("'{}' is no system of the catalog: taken as a box of such cards on {}", h.gpu, m.pcie_link));
     }
   } else {
     // Nothing is known inside the machine; the network's rate still says what several of them can do.

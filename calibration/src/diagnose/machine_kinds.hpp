@@ -1,5 +1,5 @@
-// Kinds of GPUs by the words of their names: a system of the catalog, or a part for a generic PCIe box. Numbers that the
-// catalog lacks stand here with their sources. Knows no machine.
+// Kinds of GPUs by the words of their names: a system of the catalog, or a part for a generic PCIe box. Numbers that
+// the catalog lacks stand here with their sources. Knows no machine.
 #pragma once
 
 #include <array>

@@ -39,8 +39,21 @@ std::vector<std::size_t> chosen(const std::vector<Point>& points) {
   return out;
 }
 
+/// How much neighbouring points jump, of ln: median over the series, so that one step (a protocol, a fall) is none.
+double noise_of(const std::vector<double>& measured, const std::vector<double>& base) {
+  std::vector<double> jumps;
+  for (std::size_t i = 2; i < measured.size(); ++i) {
+    const auto r = [&](std::size_t k) { return std::log(measured[k] / (base.empty() ? 1.0 : base[k])); };
+    jumps.push_back(std::abs(r(i) - 2 * r(i - 1) + r(i - 2)));
+  }
+  if (jumps.size() < 4) return 0;
+  const auto middle = jumps.begin() + static_cast<std::ptrdiff_t>(jumps.size() / 2);
+  std::nth_element(jumps.begin(), middle, jumps.end());
+  return *middle / 0.6745 / std::sqrt(6.0);  // variance of a second difference: 1 + 4 + 1
+}
+
 /// A plateau below the peak: what loss, a wrong socket or a hot part leave behind, whatever the machine.
-void observe_shape(const Series& s, const std::vector<double>& measured, const std::vector<double>& base,
+void observe_shape(const Series& s, const std::vector<double>& measured, const std::vector<double>& base, double noise,
                    Evidence& evidence) {
   double peak = 0, base_peak = 0;
   std::vector<double> large, base_large;
@@ -58,11 +71,12 @@ void observe_shape(const Series& s, const std::vector<double>& measured, const s
   };
   Observation o;
   o.kind = Kind::shape;
-  o.what = fmt::format("{}: the largest sizes over the best size", s.op == models::nccl::Op::all_reduce ? "all_reduce" : std::string(models::nccl::name_of(s.op)));
+  o.what = fmt::format("{}: the largest sizes over the best size",
+                       s.op == models::nccl::Op::all_reduce ? "all_reduce" : std::string(models::nccl::name_of(s.op)));
   o.measured = middle_of_last(large) / peak;
   o.base = base_large.empty() ? 1.0 : std::min(1.0, middle_of_last(base_large) / base_peak);
   o.group = "shape " + s.id;
-  o.bias = 0.06;
+  o.bias = std::hypot(0.06, 2 * noise);
   o.several_nodes = s.nodes > 1;
   evidence.seen.push_back(o);
 }
@@ -90,9 +104,12 @@ Interval interval_of(const Machine& machine, models::nccl::Op op, bool several_n
   const auto error = expected_error(machine.system + (several_nodes ? "*N" : ""), "", op, size);
   double bias = error ? error->percent / 100 / 0.6745 : floor;
   if (error && error->extrapolated) bias *= 1.3;
-  if (!machine.in_catalog) bias = std::max(1.5 * bias, 2 * floor);
-  if (!machine.gpu_known) bias = std::max(bias, 0.25);
-  return {std::clamp(bias, floor, machine.gpu_known ? most[c] : 0.6), scatter[c]};
+  // Which cards share a switch or a socket decides much of a PCIe box, and nobody says it.
+  if (!machine.in_catalog || machine.topology.rfind("pcie-", 0) == 0) bias = std::max(1.5 * bias, 2 * floor);
+  if (!machine.gpu_known) bias = std::max(bias, 0.3);
+  bias = std::clamp(bias, floor, machine.gpu_known ? most[c] : 0.6);
+  // Where the model is far off, it is not by the same factor at every size of a class.
+  return {bias, std::max(scatter[c], (c == 2 ? 0.15 : 0.45) * bias)};
 }
 
 Probe healthy_probe(const Machine& machine, const DiagnoseOptions& options,
@@ -104,14 +121,16 @@ Probe healthy_probe(const Machine& machine, const DiagnoseOptions& options,
   auto all = options.env.all();
   for (const auto& [name, value] : env) all[name] = value;
   for (const auto& [name, value] : all) {
-    const bool p2p_level = name == "NCCL_P2P_LEVEL" && (value == "LOC" || value == "0" || value == "NVL" || value == "PIX");
+    const bool p2p_level =
+        name == "NCCL_P2P_LEVEL" && (value == "LOC" || value == "0" || value == "NVL" || value == "PIX");
     const bool costs = (name == "NCCL_P2P_DISABLE" && value != "0") || p2p_level ||
                        (name == "NCCL_NVLS_ENABLE" && value == "0") || (name == "NCCL_IB_DISABLE" && value != "0") ||
                        (name == "NCCL_NET" && value == "Socket") || (name == "NCCL_SHM_DISABLE" && value != "0") ||
                        (name == "NCCL_NET_GDR_LEVEL" && (value == "LOC" || value == "0"));
     if (costs && !(p2p_level && (value == "NVL" || value == "PIX")))
       evidence.crippling[name] = value;
-    else if (name.rfind("NCCL_IB_HCA", 0) != 0 && name != "NCCL_TOPO_FILE" && name != "NCCL_COLLNET_ENABLE" && !p2p_level)
+    else if (name.rfind("NCCL_IB_HCA", 0) != 0 && name != "NCCL_TOPO_FILE" && name != "NCCL_COLLNET_ENABLE" &&
+             !p2p_level)
       probe.env[name] = value;
   }
   // As good as the hardware allows: NCCL's own caution about distances is one of the causes.
@@ -173,7 +192,8 @@ void observe_series(const std::vector<Series>& series, const Predictor& predicto
       }
       evidence.rows.push_back(std::move(row));
     }
-    observe_shape(s, measured, expected, evidence);
+    const double noise = noise_of(measured, expected);
+    observe_shape(s, measured, expected, noise, evidence);
     if (base.empty()) continue;
     const auto picked = chosen(s.points);
     Probe few = probe;
@@ -195,7 +215,7 @@ void observe_series(const std::vector<Series>& series, const Predictor& predicto
       o.shown = factor;
       o.group = group_of(p.size);
       const auto w = interval_of(machine, s.op, net, p.size);
-      o.bias = w.bias, o.scatter = std::max(w.scatter, s.time_derived_from_busbw ? 0.05 : 0.0);
+      o.bias = w.bias, o.scatter = std::max({w.scatter, noise, s.time_derived_from_busbw ? 0.05 : 0.0});
       o.weight = std::min(1.0, 3.0 / count[o.group]);
       o.probe = static_cast<int>(evidence.probes.size());
       o.point = k;

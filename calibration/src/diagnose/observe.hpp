@@ -12,13 +12,13 @@
 namespace linkcast::calibration::diagnosis {
 
 enum class Kind : unsigned char {
-  collective,     // GB/s of a call (size / time), from the simulation
-  pair,           // GPU to GPU, peer access on
-  staged_pair,    // GPU to GPU with peer access off
-  test,           // between two hosts (perftest)
-  expert,         // dispatch and combine of experts
-  shape,          // plateau over peak of a series: no machine needs to be known
-  staged_over_p2p // a pair's copy with peer access over the one without
+  collective,      // GB/s of a call (size / time), from the simulation
+  pair,            // GPU to GPU, peer access on
+  staged_pair,     // GPU to GPU with peer access off
+  test,            // between two hosts (perftest)
+  expert,          // dispatch and combine of experts
+  shape,           // plateau over peak of a series: no machine needs to be known
+  staged_over_p2p  // a pair's copy with peer access over the one without
 };
 
 /// How a figure may have been meant.
@@ -28,18 +28,18 @@ struct Observation {
   Kind kind = Kind::collective;
   std::string what;
   std::optional<sim::Bytes> size;
-  double measured = 0;       // GB/s; of a collective size / time, when read as said
-  double base = 0;           // the same of a healthy machine
-  double shown = 1;          // measured x shown is what people read (busbw factor)
-  std::string group;         // shares one unknown bias: "two nodes, from 64 MiB"
-  double bias = 0.08;        // scale of that bias, of ln
-  double scatter = 0.03;     // scale of what is left, of ln
+  double measured = 0;    // GB/s; of a collective size / time, when read as said
+  double base = 0;        // the same of a healthy machine
+  double shown = 1;       // measured x shown is what people read (busbw factor)
+  std::string group;      // shares one unknown bias: "two nodes, from 64 MiB"
+  double bias = 0.08;     // scale of that bias, of ln
+  double scatter = 0.03;  // scale of what is left, of ln
   double weight = 1;
   // collectives
-  int probe = -1;            // index into Evidence::probes
-  std::size_t point = 0;     // which of the probe's sizes
+  int probe = -1;         // index into Evidence::probes
+  std::size_t point = 0;  // which of the probe's sizes
   Reading reading = Reading::as_said;
-  bool size_open = false;    // no size was said: one large enough is assumed
+  bool size_open = false;  // no size was said: one large enough is assumed
   bool average = false;
   std::string algorithm, bound_by;  // of the healthy prediction
   // pairs
@@ -56,7 +56,7 @@ struct Observation {
 struct Evidence {
   std::vector<Probe> probes;
   std::vector<Observation> seen;
-  std::vector<DiagnosisRow> rows;   // all points, also those that are not scored
+  std::vector<DiagnosisRow> rows;  // all points, also those that are not scored
   std::vector<std::string> notes;
   std::map<std::string, std::string> crippling;  // variables that were set and cost bandwidth
   bool said_tcp = false;

@@ -49,7 +49,8 @@ bool of_experts(const Figure& f, const std::string& words) {
 
 /// How many nodes and GPUs of each: what the figure says, else the whole machine.
 void place(const Figure& f, const std::string& words, Probe& probe) {
-  if (says_any(words, {"single node", "single-node", "one node", "1 node"}) && !says_any(words, {"1 node x", "11 node"})) {
+  if (says_any(words, {"single node", "single-node", "one node", "1 node"}) &&
+      !says_any(words, {"1 node x", "11 node"})) {
     probe.nodes = 1;
     if (f.ranks && *f.ranks <= probe.gpus) probe.gpus = *f.ranks;
     return;
@@ -120,17 +121,21 @@ class Figures {
     o.measured = algbw ? f.GBps : f.GBps / factor;
     o.shown = algbw ? 1 : factor;
     o.reading = f.metric == Metric::unknown ? Reading::open : Reading::as_said;
-    o.what = fmt::format("{}{} {}, {} GPUs", o.size_open ? "" : size_words(*o.size) + " ",
-                         models::nccl::name_of(probe.op), algbw ? "algbw" : o.average ? "average busbw" : "busbw",
-                         probe.ranks());
+    o.what =
+        fmt::format("{}{} {}, {} GPUs", o.size_open ? "" : size_words(*o.size) + " ", models::nccl::name_of(probe.op),
+                    algbw       ? "algbw"
+                    : o.average ? "average busbw"
+                                : "busbw",
+                    probe.ranks());
     o.several_nodes = net;
     const bool predictable = machine_.gpu_known || (net && machine_.nic_gbps > 0);
-    auto base = predictable && !(o.average && sweep.empty()) ? predictor_.collective(probe, {}, {})
-                                                             : std::vector<Prediction>{};
+    auto base =
+        predictable && !(o.average && sweep.empty()) ? predictor_.collective(probe, {}, {}) : std::vector<Prediction>{};
     if (base.empty()) {
       if (o.average && sweep.empty())
-        evidence_.notes.push_back("an average over sizes that are not named says little: small sizes pull it far "
-                                  "below the peak");
+        evidence_.notes.push_back(
+            "an average over sizes that are not named says little: small sizes pull it far "
+            "below the peak");
       else if (predictable)
         evidence_.notes.push_back(fmt::format("{}: no expectation: {}", o.what, predictor_.problem(probe)));
       return row(o, 0);

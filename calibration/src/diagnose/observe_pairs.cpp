@@ -60,8 +60,9 @@ void observe_matrix(const PairMatrix& m, int index, const PairRates* rates, Evid
       o.bias = staged || host ? 0.25 : 0.07;
       if (rates && std::max(i, j) < static_cast<std::size_t>(rates->gpus())) {
         o.over_nvlink = !host && !staged && rates->nvlink(o.from, o.to);
-        o.base = host ? rates->host() : staged ? rates->staged(m.bidirectional)
-                                               : rates->pair(o.from, o.to, m.bidirectional);
+        o.base = host     ? rates->host()
+                 : staged ? rates->staged(m.bidirectional)
+                          : rates->pair(o.from, o.to, m.bidirectional);
         // Which cards share a switch or a socket is not known: what lies between is normal.
         if (!o.over_nvlink && !staged && !host) o.bias = 0.14;
         if (m.bidirectional && host) o.bias = 0.5;
@@ -74,7 +75,7 @@ void observe_matrix(const PairMatrix& m, int index, const PairRates* rates, Evid
       cells.push_back(std::move(o));
     }
   }
-  const double weight = std::min(1.0, 16.0 / static_cast<double>(std::max<std::size_t>(1, cells.size())));
+  const double weight = std::min(1.0, 30.0 / static_cast<double>(std::max<std::size_t>(1, cells.size())));
   double low = 1e9, high = 0;
   for (auto& o : cells) o.weight = weight, low = std::min(low, o.base), high = std::max(high, o.base);
   DiagnosisRow r;
@@ -166,7 +167,9 @@ void observe_tests(const std::vector<PairTest>& tests, const Predictor& predicto
     o.bidirectional = t.bidirectional;
     o.measured = last->value;
     o.what = fmt::format("{}{}{}", t.tool.empty() ? "host to host" : t.tool,
-                         t.memory == MemoryKind::gpu ? ", GPU memory" : t.memory == MemoryKind::host ? ", host memory" : "",
+                         t.memory == MemoryKind::gpu    ? ", GPU memory"
+                         : t.memory == MemoryKind::host ? ", host memory"
+                                                        : "",
                          t.from.empty() ? "" : fmt::format(", {} to {}", t.from, t.to));
     o.group = fmt::format("tests {}", static_cast<int>(t.memory));
     o.bias = 0.06;

@@ -31,8 +31,9 @@ PairRates::PairRates(topologies::Fabric fabric) : fabric_{std::move(fabric)} {
 int PairRates::gpus() const { return static_cast<int>(fabric_.gpus().size()); }
 
 bool PairRates::nvlink(int from, int to) const {
-  return fabric_.route(fabric_.gpus()[static_cast<std::size_t>(from)], fabric_.gpus()[static_cast<std::size_t>(to)],
-                       topologies::Transport::nvlink)
+  return fabric_
+      .route(fabric_.gpus()[static_cast<std::size_t>(from)], fabric_.gpus()[static_cast<std::size_t>(to)],
+             topologies::Transport::nvlink)
       .has_value();
 }
 

@@ -43,6 +43,9 @@ std::vector<Prediction> Predictor::simulate(const Probe& probe, const Edit& edit
   for (const auto size : probe.sizes) {
     call.bytes = size;
     auto row = model.run(call);
+    // The network's number for send/recv is of many peers that share buffers; here each rank has two.
+    if (probe.op == models::nccl::Op::sendrecv && probe.nodes > 1)
+      row.algbw_GBps /= model.cluster().network().model().p2p_efficiency;
     out.push_back({row.algbw_GBps, std::move(row.algorithm), std::move(row.protocol), std::move(row.bound_by)});
   }
   return out;

@@ -27,9 +27,10 @@ std::string_view name_of(Verdict v);  // "healthy", …
 /// One explanation: of a healthy machine what people stumble over ("normal: …"), else a fault.
 struct Cause {
   std::string cause;
-  double score = 0;      // probability that it is this one, given all the points
-  std::string explains;  // what of the points it explains, with numbers
-  std::string confirm;   // the command that would confirm it
+  double score = 0;                // probability that it is this one, given all the points
+  std::string explains;            // what of the points it explains, with numbers
+  std::string confirm;             // the command that would confirm it
+  std::vector<std::string> alike;  // causes that these measurements cannot tell from it
 };
 
 /// A measured number and what a healthy machine gives. Bandwidths are as they were measured (busbw, algbw, pairs).
@@ -44,7 +45,7 @@ struct DiagnosisRow {
 struct Diagnosis {
   std::string machine;  // in words: what was simulated
   Verdict verdict = Verdict::unknown;
-  double confidence = 0;  // that the verdict is right
+  double confidence = 0;      // that the verdict is right
   std::vector<Cause> causes;  // most probable first
   std::vector<DiagnosisRow> rows;
   std::vector<std::string> notes;  // what was taken for granted, what could not be used
