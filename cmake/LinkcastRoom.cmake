@@ -46,6 +46,4 @@ function(linkcast_room name)
   endif()
   # What only this room needs (generated sources, an optional library) stands in the room.
   include("${PROJECT_SOURCE_DIR}/${name}/room.cmake" OPTIONAL)
-  # What a room needs beyond this (generated sources) stands in its own room.cmake.
-  include("${PROJECT_SOURCE_DIR}/${name}/room.cmake" OPTIONAL)
 endfunction()

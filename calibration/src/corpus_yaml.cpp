@@ -2,20 +2,17 @@
 // yaml-cpp reads the keys; the rows go through the scanner of point_rows.hpp. Knows no topology: whether the
 // system exists is for those who predict.
 #include <fmt/format.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
 
 #include <charconv>
 #include <cstdlib>
-#include <functional>
 #include <set>
-#include <sstream>
 
 #include "corpus_keys.hpp"
 #include "linkcast/calibration/series.hpp"
 #include "point_rows.hpp"
 #include "problems.hpp"
 #include "software_facts.hpp"
+#include "yaml_document.hpp"
 
 namespace linkcast::calibration {
 namespace {
@@ -66,35 +63,15 @@ SplitText split(std::string_view text) {
   return out;
 }
 
-/// Where a second document begins. YAML::LoadAll would tell too, but yaml-cpp 0.7 never ends it on a stray ']'.
-std::optional<Place> second_document(const std::string& text) {
-  struct Events : YAML::EventHandler {
-    YAML::Mark start;
-    void OnDocumentStart(const YAML::Mark& mark) override { start = mark; }
-    void OnDocumentEnd() override {}
-    void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-    void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-    void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-    void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-    void OnSequenceEnd() override {}
-    void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-    void OnMapEnd() override {}
-  } events;
-  std::istringstream in(text);
-  YAML::Parser parser(in);
-  if (!parser.HandleNextDocument(events) || !parser.HandleNextDocument(events)) return std::nullopt;
-  return Place{std::max(0, events.start.line) + 1, std::max(0, events.start.column) + 1};
-}
-
 class CorpusReader {
  public:
-  CorpusReader(std::string_view text, const std::string& where) : text_{text}, where_{where}, problems_{text, where} {}
+  CorpusReader(std::string_view text, const std::string& where) : text_{text}, where_{where}, yaml_{text, where} {}
 
   std::vector<Series> read() {
     require_text(text_, where_, kLargestFile);
     const auto parts = split(text_);
     series_.id = stem_of(where_);
-    if (load(parts.keys)) {
+    if (yaml_.load(parts.keys)) {
       read_keys(parts);
       check_whole();
     }
@@ -103,54 +80,16 @@ class CorpusReader {
   }
 
  private:
-  bool load(const std::string& keys) {
-    try {
-      if (const auto more = second_document(keys)) {
-        problems_.at(more->line, more->column, 1, "the file goes on after the end of its document",
-                     "one measurement in one file");
-        return false;
-      }
-      root_ = YAML::Load(keys);
-      if (!root_.IsMap()) {
-        problems_.at(1, 1, 1, "expected a mapping of keys", "as in 'collective: all_reduce'");
-        return false;
-      }
-      return true;
-    } catch (const YAML::Exception& e) {
-      const bool placed = e.mark.line >= 0;
-      problems_.at(placed ? e.mark.line + 1 : 0, placed ? e.mark.column + 1 : 0, 1, "not valid YAML: " + e.msg);
-      return false;
-    }
-  }
-
   void problem(const YAML::Node& at, std::string text, std::string help = {}) {
-    const auto mark = at.Mark();
-    const auto length = at.IsScalar() ? at.Scalar().size() : 1;
-    if (mark.line < 0) return problems_.whole_file(std::move(text), std::move(help));
-    problems_.at(mark.line + 1, mark.column + 1, length, std::move(text), std::move(help));
+    yaml_.problem(at, std::move(text), std::move(help));
   }
-
-  /// Calls `use` for each key of a mapping, once.
-  void each(const YAML::Node& map,
-            const std::function<void(const std::string&, const YAML::Node&, const YAML::Node&)>& use) {
-    std::set<std::string> seen;
-    for (const auto& entry : map) {
-      if (!entry.first.IsScalar()) {
-        problem(entry.first, "a key that is not a name");
-        continue;
-      }
-      const auto& key = entry.first.Scalar();
-      if (!seen.insert(key).second) {
-        problem(entry.first, fmt::format("duplicate key '{}'", key));
-        continue;
-      }
-      use(key, entry.first, entry.second);
-    }
+  std::optional<std::string> scalar(const std::string& key, const YAML::Node& value) {
+    return yaml_.scalar(key, value);
   }
 
   void read_keys(const SplitText& parts) {
     YAML::Node columns, rows;
-    each(root_, [&](const std::string& key, const YAML::Node& at, const YAML::Node& value) {
+    yaml_.each(root_, [&](const std::string& key, const YAML::Node& at, const YAML::Node& value) {
       present_.insert(key);
       if (key == "id")
         text(key, value, series_.id);
@@ -213,14 +152,6 @@ class CorpusReader {
     const auto near = sim::nearest(key, known);
     problem(at, fmt::format("unknown key '{}'", key),
             near.empty() ? "free text goes into 'machine_notes' or 'notes'" : fmt::format("did you mean '{}'?", near));
-  }
-
-  /// A scalar, or nothing for null; anything else is reported.
-  std::optional<std::string> scalar(const std::string& key, const YAML::Node& value) {
-    if (value.IsNull()) return std::nullopt;
-    if (value.IsScalar()) return value.Scalar();
-    problem(value, fmt::format("'{}' is a {}, expected a single value", key, value.IsMap() ? "mapping" : "list"));
-    return std::nullopt;
   }
 
   void text(const std::string& key, const YAML::Node& value, std::string& out) {
@@ -292,10 +223,10 @@ class CorpusReader {
   void read_software(const YAML::Node& value) {
     if (value.IsNull()) return;
     if (!value.IsMap()) return problem(value, "'software' is not a mapping", "as in 'software: {nccl: 2.21.5}'");
-    each(value, [&](const std::string& key, const YAML::Node&, const YAML::Node& v) {
+    yaml_.each(value, [&](const std::string& key, const YAML::Node&, const YAML::Node& v) {
       if (key == "env") {
         if (!v.IsNull() && !v.IsMap()) return problem(v, "'env' is not a mapping of variables to values");
-        each(v, [&](const std::string& name, const YAML::Node&, const YAML::Node& setting) {
+        yaml_.each(v, [&](const std::string& name, const YAML::Node&, const YAML::Node& setting) {
           if (auto s = scalar(name, setting)) series_.env[name] = std::move(*s);
         });
         return;
@@ -381,8 +312,10 @@ class CorpusReader {
 
   std::string_view text_;
   std::string where_;
-  Problems problems_;
-  YAML::Node root_, ranks_;
+  YamlDocument yaml_;
+  YAML::Node& root_ = yaml_.root;
+  Problems& problems_ = yaml_.problems;
+  YAML::Node ranks_;
   std::set<std::string> present_;
   Series series_;
 };

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "json_text.hpp"
 #include "linkcast/calibration/series.hpp"
 #include "nccl_tests_run.hpp"
 #include "problems.hpp"
@@ -25,19 +25,9 @@ class JsonReader {
 
   std::vector<Series> read() {
     require_text(text_, where_, kLargestFile);
-    json root;
-    try {
-      root = json::parse(text_.begin(), text_.end());
-    } catch (const json::parse_error& e) {
-      const auto place = place_of(text_, e.byte == 0 ? 0 : e.byte - 1);
-      const bool cut = e.byte > trim(text_).size();
-      problems_.at(place.line, place.column, 1, cut ? "the file ends in the middle" : "not valid JSON",
-                   cut ? "nccl-tests closes the file when it ends; was the run killed?" : "");
-      problems_.throw_if_any();
-    } catch (const json::out_of_range&) {
-      problems_.whole_file("not valid JSON: a number is too large", "times are microseconds, sizes are below 2^63");
-      problems_.throw_if_any();
-    }
+    auto parsed = parse_json(text_, text_, problems_, "nccl-tests closes the file when it ends; was the run killed?");
+    problems_.throw_if_any();
+    const json root = std::move(*parsed);
     std::vector<Series> out;
     if (!root.is_object() || !root.contains("results") || !root["results"].is_array()) {
       problems_.at(1, 1, 1, "no list 'results'", "expected the file that nccl-tests writes with -J");
@@ -53,49 +43,29 @@ class JsonReader {
   }
 
  private:
-  /// A key of an object, or null.
-  static const json& member(const json& object, const char* key) {
-    static const json none;
-    if (!object.is_object()) return none;
-    const auto found = object.find(key);
-    return found == object.end() ? none : *found;
-  }
-
-  /// A reference, so that views into it live as long as the document.
-  static const std::string& text_of(const json& value) {
-    static const std::string none;
-    const auto* text = value.get_ptr<const std::string*>();
-    return text == nullptr ? none : *text;
-  }
-  static int whole(const json& value, int otherwise) {
-    if (!value.is_number_integer()) return otherwise;
-    const auto n = value.get<std::int64_t>();
-    return n < 0 || n > 10'000'000 ? otherwise : static_cast<int>(n);
-  }
-
   void read_header(const json& root) {
-    for (const auto& arg : member(root, "args")) {
-      if (const auto program = program_in(text_of(arg)); !program.empty() && run_.program.empty())
+    for (const auto& arg : json_member(root, "args")) {
+      if (const auto program = program_in(json_text(arg)); !program.empty() && run_.program.empty())
         run_.program = program;
     }
     run_.program_at = {1, 1};
-    for (const auto& setting : member(root, "env")) {
-      const auto s = text_of(setting);
+    for (const auto& setting : json_member(root, "env")) {
+      const auto s = json_text(setting);
       const auto equals = s.find('=');
       if (s.substr(0, 5) == "NCCL_" && equals != std::string::npos)
         run_.env[s.substr(0, equals)] = s.substr(equals + 1);
     }
-    if (member(root, "nccl_version").is_number_integer())
-      run_.nccl = nccl_version_of_code(whole(root["nccl_version"], 0));
-    const auto& config = member(root, "config");
-    run_.threads = whole(member(config, "nthreads"), 1);
-    run_.gpus = whole(member(config, "ngpus"), 1);
-    run_.graph = whole(member(config, "graph"), 0);
-    for (const auto& device : member(config, "devices")) {
-      run_.ranks.push_back({whole(member(device, "rank"), 0), whole(member(device, "pid"), 0),
-                            text_of(member(device, "hostname")), text_of(member(device, "device_info"))});
+    if (json_member(root, "nccl_version").is_number_integer())
+      run_.nccl = nccl_version_of_code(json_whole(root["nccl_version"], 0));
+    const auto& config = json_member(root, "config");
+    run_.threads = json_whole(json_member(config, "nthreads"), 1);
+    run_.gpus = json_whole(json_member(config, "ngpus"), 1);
+    run_.graph = json_whole(json_member(config, "graph"), 0);
+    for (const auto& device : json_member(config, "devices")) {
+      run_.ranks.push_back({json_whole(json_member(device, "rank"), 0), json_whole(json_member(device, "pid"), 0),
+                            json_text(json_member(device, "hostname")), json_text(json_member(device, "device_info"))});
     }
-    run_.failed_check = text_of(member(member(root, "out_of_bounds"), "okay")) == "false";
+    run_.failed_check = json_text(json_member(json_member(root, "out_of_bounds"), "okay")) == "false";
   }
 
   void read_results(const json& results) {
@@ -123,15 +93,15 @@ class JsonReader {
   }
 
   void read_row(const json& row, std::size_t index) {
-    const auto& size = member(row, "size");
+    const auto& size = json_member(row, "size");
     if (!size.is_number_unsigned() || size.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
       return problem(index, "'size' is not a number of bytes", "expected a whole number below 2^63");
     }
-    if (run_.program.empty()) run_.program = program_in(text_of(member(row, "experiment_name")));
+    if (run_.program.empty()) run_.program = program_in(json_text(json_member(row, "experiment_name")));
     RunRow out;
     out.size = sim::Bytes{size.get<std::int64_t>()};
-    out.dtype = text_of(member(row, "type"));
-    out.redop = text_of(member(row, "redop"));
+    out.dtype = json_text(json_member(row, "type"));
+    out.redop = json_text(json_member(row, "redop"));
     out.out_of_place = time_of(row, "out_of_place", index, out);
     out.in_place = time_of(row, "in_place", index, out);
     if (out.size.count() == 0)
@@ -141,10 +111,10 @@ class JsonReader {
   }
 
   std::optional<sim::Time> time_of(const json& row, const char* placement, std::size_t index, RunRow& out) {
-    const auto& group = member(row, placement);
+    const auto& group = json_member(row, placement);
     if (group.is_null()) return std::nullopt;
-    const auto& cpu = member(group, "cpu_time");
-    const auto& time = cpu.is_null() ? member(group, "time") : cpu;
+    const auto& cpu = json_member(group, "cpu_time");
+    const auto& time = cpu.is_null() ? json_member(group, "time") : cpu;
     run_.cpu_time = run_.cpu_time || !cpu.is_null();
     if (!time.is_number() || !(time.get<double>() > 0) || time.get<double>() > kLongestUs ||
         sim::Time::from_us(time.get<double>()) <= sim::Time{}) {
@@ -153,10 +123,10 @@ class JsonReader {
         problem(index, fmt::format("'{}' has no time", placement), "expected microseconds above zero");
       return std::nullopt;
     }
-    const auto& wrong = member(group, "nwrong");
+    const auto& wrong = json_member(group, "nwrong");
     if (wrong.is_number() && wrong.get<double>() > 0) ++run_.wrong_rows;
-    const auto& algbw = member(group, "alg_bw");
-    const auto& busbw = member(group, "bus_bw");
+    const auto& algbw = json_member(group, "alg_bw");
+    const auto& busbw = json_member(group, "bus_bw");
     if (algbw.is_number() && busbw.is_number()) {
       out.algbw = algbw.get<double>();
       out.busbw = busbw.get<double>();

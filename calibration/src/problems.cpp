@@ -51,7 +51,7 @@ void require_text(std::string_view text, const std::string& where, std::size_t l
     const auto place = place_of(text, static_cast<std::size_t>(bad - text.begin()));
     problems.at(place.line, place.column, 1,
                 fmt::format("not a text file: byte 0x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(*bad))),
-                "expected a corpus YAML file, the printed output of nccl-tests, or its -J file");
+                "expected a measurement: YAML, JSON, or what a tool printed (docs/formats.md)");
   }
   problems.throw_if_any();
 }

@@ -2,11 +2,9 @@
 // Knows no layout of any format beyond what tells them apart.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <set>
 
+#include "files.hpp"
 #include "linkcast/calibration/series.hpp"
 #include "problems.hpp"
 
@@ -15,36 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t kLargestFile = std::uintmax_t{1} << 30;
-
-/// Each file's problems were rendered with that file's lines; one InputError can quote only one text.
-class ManyFiles : public sim::InputError {
- public:
-  ManyFiles(std::vector<sim::Diagnostic> diagnostics, std::string rendered)
-      : sim::InputError(std::move(diagnostics), {}), rendered_{std::move(rendered)} {}
-  const char* what() const noexcept override { return rendered_.c_str(); }
-
- private:
-  std::string rendered_;
-};
-
 enum class Format { corpus, other_yaml, nccl_tests, nccl_tests_json, none };
-
-bool has_line_starting(std::string_view text, std::string_view start) {
-  for (std::size_t at = text.find(start); at != std::string_view::npos; at = text.find(start, at + 1)) {
-    if (at == 0 || text[at - 1] == '\n') return true;
-  }
-  return false;
-}
-
-std::string kind_of(std::string_view text) {
-  constexpr std::string_view kKey = "kind:";
-  std::size_t at = text.find(kKey);
-  while (at != std::string_view::npos && at != 0 && text[at - 1] != '\n') at = text.find(kKey, at + 1);
-  if (at == std::string_view::npos) return {};
-  const auto from = at + kKey.size();
-  return std::string(trim(text.substr(from, text.find_first_of("\n#", from) - from)));
-}
 
 Format format_of(const fs::path& path, std::string_view text) {
   const auto extension = path.extension().string();
@@ -66,26 +35,6 @@ Format format_of(const fs::path& path, std::string_view text) {
              : Format::none;
 }
 
-std::string read_text(const fs::path& path) {
-  std::error_code ec;
-  const auto size = fs::file_size(path, ec);
-  Problems problems({}, path.string());
-  if (ec)
-    problems.whole_file(fmt::format("cannot be read: {}", ec.message()));
-  else if (size > kLargestFile) {
-    problems.whole_file(fmt::format("the file has {} MiB; at most {} MiB are read", size >> 20, kLargestFile >> 20),
-                        "keep the table and its header, and drop the debug lines");
-  }
-  problems.throw_if_any();
-  std::ifstream in(path, std::ios::binary);
-  std::string text(static_cast<std::size_t>(size), '\0');
-  if (!in || !in.read(text.data(), static_cast<std::streamsize>(text.size()))) {
-    problems.whole_file("cannot be read");
-    problems.throw_if_any();
-  }
-  return text;
-}
-
 std::vector<Series> read_as(Format format, std::string_view text, const std::string& where, const Hints& hints) {
   switch (format) {
     case Format::nccl_tests:
@@ -99,7 +48,7 @@ std::vector<Series> read_as(Format format, std::string_view text, const std::str
 
 /// A file that the user named: what it looks like decides, and if nothing does, its name.
 std::vector<Series> read_file(const fs::path& path, const Hints& hints) {
-  const auto text = read_text(path);
+  const auto text = text_of_file(path);
   auto format = format_of(path, text);
   const auto extension = path.extension();
   if (format == Format::other_yaml) {
@@ -116,24 +65,12 @@ std::vector<Series> read_file(const fs::path& path, const Hints& hints) {
   return read_as(format, text, path.string(), hints);
 }
 
-bool is_candidate(const fs::path& path) {
-  static const std::set<std::string> kExtensions = {".yaml", ".yml", ".json", ".txt", ".log", ".out"};
-  return kExtensions.count(path.extension().string()) != 0;
-}
-
 Reading read_folder(const fs::path& folder, const Hints& hints) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
-    if (entry.is_regular_file() && is_candidate(entry.path())) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-
   Reading out;
-  std::vector<sim::Diagnostic> diagnostics;
-  std::string rendered;
-  for (const auto& file : files) {
+  ManyProblems problems_of_files;
+  for (const auto& file : files_below(folder, {".yaml", ".yml", ".json", ".txt", ".log", ".out"})) {
     try {
-      const auto text = read_text(file);
+      const auto text = text_of_file(file);
       const auto format = format_of(file, text);
       if (format == Format::other_yaml || format == Format::none) {
         const auto kind = format == Format::other_yaml ? kind_of(text) : std::string{};
@@ -143,12 +80,10 @@ Reading read_folder(const fs::path& folder, const Hints& hints) {
       }
       for (auto& series : read_as(format, text, file.string(), hints)) out.series.push_back(std::move(series));
     } catch (const sim::InputError& e) {
-      diagnostics.insert(diagnostics.end(), e.diagnostics().begin(), e.diagnostics().end());
-      if (!rendered.empty() && rendered.back() != '\n') rendered += '\n';
-      rendered += e.what();
+      problems_of_files.add(e);
     }
   }
-  if (!diagnostics.empty()) throw ManyFiles(std::move(diagnostics), std::move(rendered));
+  problems_of_files.throw_if_any();
   if (out.series.empty()) {
     Problems problems({}, folder.string());
     problems.whole_file("no measurement in this folder",
@@ -161,14 +96,7 @@ Reading read_folder(const fs::path& folder, const Hints& hints) {
 }  // namespace
 
 Reading read_measurements(const fs::path& path, const Hints& hints) {
-  std::error_code ec;
-  const auto status = fs::status(path, ec);
-  if (fs::is_directory(status)) return read_folder(path, hints);
-  if (!fs::exists(status) || !fs::is_regular_file(status)) {
-    Problems problems({}, path.string());
-    problems.whole_file(fs::exists(status) ? "neither a file nor a folder" : "no such file or folder");
-    problems.throw_if_any();
-  }
+  if (require_folder_or_file(path)) return read_folder(path, hints);
   return {read_file(path, hints), {}};
 }
 

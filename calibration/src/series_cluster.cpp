@@ -33,7 +33,7 @@ std::string kind_of_network(const Series& series, const topologies::Fabric& mach
 }  // namespace
 
 topologies::Cluster cluster_of(const Series& series, const topologies::Fabric& machine,
-                               std::vector<std::string>& sentences) {
+                               std::vector<std::string>& sentences, const topologies::Profile* profile) {
   const auto gpus = static_cast<int>(machine.gpus().size());
   if (series.nodes == 1) {
     if (series.ranks > gpus)
@@ -68,7 +68,7 @@ topologies::Cluster cluster_of(const Series& series, const topologies::Fabric& m
     node = node.with_nics(count, sim::Rate::from_GBps(rate / 8), series.fabric == "efa");
   }
   sentences.push_back("nothing is said about switches: a network that blocks nothing");
-  return topologies::ideal_cluster(node, nodes, kind_of_network(series, machine, sentences));
+  return topologies::ideal_cluster(node, nodes, kind_of_network(series, machine, sentences), profile);
 }
 
 }  // namespace linkcast::calibration

@@ -11,6 +11,6 @@ namespace linkcast::calibration {
 
 /// Adds what it takes for granted to `sentences`. Throws sim::InputError where no such machines can be had.
 topologies::Cluster cluster_of(const Series& series, const topologies::Fabric& machine,
-                               std::vector<std::string>& sentences);
+                               std::vector<std::string>& sentences, const topologies::Profile* profile = nullptr);
 
 }  // namespace linkcast::calibration

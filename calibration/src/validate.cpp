@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "series_cluster.hpp"
+#include "series_model.hpp"
 
 namespace linkcast::calibration {
 namespace {
@@ -40,19 +41,6 @@ struct Errors {
   }
   SizeClasses classes() const { return {summarise(by_class[0]), summarise(by_class[1]), summarise(by_class[2])}; }
 };
-
-/// Why a series cannot be predicted, before anything is loaded; empty where it can.
-std::string reason_to_skip(const Series& s, const std::vector<std::string>& catalog) {
-  if (!s.system) return "no system named";
-  if (s.cpu_time) return "the times are the host's (nccl-tests -C), not the collective's";
-  if (std::find(catalog.begin(), catalog.end(), *s.system) == catalog.end()) {
-    const auto near = sim::nearest(*s.system, catalog);
-    return fmt::format("no system '{}' in the catalog{}", *s.system,
-                       near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
-  }
-  if (s.points.empty()) return "no points";
-  return {};
-}
 
 /// A machine of each kind that the series need, loaded once and shared: fabrics are immutable.
 class Machines {
@@ -87,7 +75,8 @@ void predict(ValidatedSeries& out, const topologies::Fabric& machine, workloads:
                                            [](const Point& a, const Point& b) { return a.time < b.time; });
     communicator.launch_floor = smallest->time;
   }
-  const workloads::CollectiveModel model(cluster_of(series, machine, out.assumed), std::move(communicator));
+  const workloads::CollectiveModel model(cluster_of(series, machine, out.assumed, options.profile.get()),
+                                         std::move(communicator));
   models::nccl::Call call;
   call.op = series.op;
   call.dtype = series.dtype;
@@ -186,17 +175,17 @@ std::string family_of(std::string_view system, bool several_machines) {
 
 Validation validate(std::vector<Series> series, const ValidateOptions& options) {
   Validation out;
-  const auto catalog = topologies::catalog_names();
   Machines machines;
   std::vector<const Machines::Machine*> machine_of(series.size(), nullptr);
   std::vector<workloads::CommunicatorOptions> communicators(series.size());
   for (std::size_t i = 0; i < series.size(); ++i) {
     auto& v = out.series.emplace_back();
     v.series = std::move(series[i]);
-    v.skipped = reason_to_skip(v.series, catalog);
+    v.skipped = reason_to_skip(v.series);
     if (!v.skipped.empty()) continue;
     auto assumed = assumptions(v.series);
     v.assumed = std::move(assumed.sentences);
+    assumed.load.profile = options.profile;
     communicators[i] = std::move(assumed.communicator);
     const auto& machine = machines.get(*v.series.system, assumed.load);
     if (!machine.fabric) {

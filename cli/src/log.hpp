@@ -13,6 +13,9 @@ class Log {
   ~Log();
   void note(const std::string& text);
   void warning(const std::string& text);
+  /// A line that the next one overwrites: shown only where stderr is a terminal. Empty: takes it away.
+  void status(const std::string& text);
+  bool on_terminal() const;
 
  private:
   struct Impl;

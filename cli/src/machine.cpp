@@ -16,6 +16,7 @@ void MachineOptions::add_to(Form& form) {
   form.text("-t,--topology", topology, "NAME|FILE",
             "catalog name, Linkcast YAML file, or NCCL topology XML (linkcast topo list)");
   form.list("--set", set, "NAME=VALUE", "set a parameter of the topology; may be repeated");
+  form.text("--profile", profile, "FILE", "fitted numbers, as `linkcast calibrate fit` writes them");
   form.text("--nodes", nodes, "N", "number of nodes (default: as many as the topology has, or --gpus need)");
   form.text("--gpus", gpus, "N", "number of GPUs in total, spread evenly over the nodes");
   form.text("--ranks", ranks, "LIST", "only these GPUs of each node, in this order: 0,1,4 or 0-3");
@@ -81,6 +82,11 @@ Wish understand(const MachineOptions& o) {
       w.seed = static_cast<std::uint64_t>(*n);
   if (!o.hosts.empty() && (w.placement || w.nodes || w.gpus))
     problems.add("--hosts names the nodes: it excludes --nodes, --gpus and --placement", "keep one");
+  if (!o.profile.empty())
+    problems.collect([&] {
+      w.load.profile = topologies::Profile::read(o.profile);
+      return true;
+    });
   problems.collect([&] {
     w.load.params = assignments("--set", o.set);
     return true;
@@ -154,7 +160,7 @@ Machine load_machine(const MachineOptions& options, const models::nccl::Environm
     const std::string kind = cluster.network().model().name;
     cluster = topologies::ideal_cluster(
         cluster.machine(0).with_nics(wish.nics->first, sim::Rate::from_GBps(wish.nics->second / 8)), cluster.nodes(),
-        kind);
+        kind, wish.load.profile.get());
   }
   const int of_nodes = cluster.nodes();
   if (share.nodes > of_nodes)

@@ -12,7 +12,7 @@
 namespace linkcast::cli {
 
 struct MachineOptions {
-  std::string topology, nodes, gpus, ranks, nics, network, routing, placement, hosts, seed;
+  std::string topology, nodes, gpus, ranks, nics, network, routing, placement, hosts, seed, profile;
   std::vector<std::string> set;
 
   void add_to(Form& form);

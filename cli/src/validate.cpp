@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths;
-  std::string fidelity = "flow", floor = "shipped", system, op, ranks, threads;
+  std::string fidelity = "flow", floor = "shipped", system, op, ranks, threads, profile;
   bool json = false, points = false, expected_errors = false;
 };
 
@@ -40,6 +40,11 @@ int perform(const Options& o, Io& io) {
     const auto names = topologies::catalog_names();
     if (problems.collect([&] { return one_of("--system", o.system, names); })) hints.system = o.system;
   }
+  if (!o.profile.empty())
+    problems.collect([&] {
+      options.profile = topologies::Profile::read(o.profile);
+      return true;
+    });
   problems.finish();
 
   std::vector<calibration::Series> series;
@@ -89,6 +94,7 @@ void add_validate(Form root) {
   form.text("--op", o->op, "OP", "the collective, where a log does not name it");
   form.text("--ranks", o->ranks, "N", "the number of ranks, where a log does not name it");
   form.group("Simulation");
+  form.text("--profile", o->profile, "FILE", "fitted numbers, as `linkcast calibrate fit` writes them");
   form.text("--floor", o->floor, "F", "launch floor: shipped (the catalog's) or known (the series' smallest time)");
   form.text("--fidelity", o->fidelity, "F", "flow or chunk (default flow)");
   form.text("--threads", o->threads, "N", "threads (default: all cores); results do not depend on it");

@@ -2,10 +2,12 @@
 #include "write_file.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "form.hpp"
@@ -34,6 +36,26 @@ void write_file(std::string_view option, const std::string& path, std::string_vi
   const auto file = open(option, path, "wb");
   if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() || std::fflush(file.get()) != 0)
     refuse(option, path, errno);
+}
+
+void replace_file(std::string_view option, const std::string& path, std::string_view text) {
+  // Beside it, because a rename is whole only within a file system; hidden and without its ending, so that a
+  // collector of *.prom takes no half of it.
+  const std::filesystem::path target{path};
+  const auto beside = target.parent_path() / fmt::format(".{}.{}", target.filename().string(), ::getpid());
+  try {
+    write_file(option, beside.string(), text);
+    std::filesystem::rename(beside, target);
+  } catch (const std::filesystem::filesystem_error& e) {
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
+    refuse(option, path, e.code().value());
+  } catch (const UsageError&) {
+    const int reason = errno;  // the message names the file beside; the user has named this one
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
+    refuse(option, path, reason);
+  }
 }
 
 }  // namespace linkcast::cli

@@ -10,5 +10,7 @@ namespace linkcast::cli {
 void check_writable(std::string_view option, const std::string& path);
 /// Throws UsageError, with the system's reason, where the file cannot be written.
 void write_file(std::string_view option, const std::string& path, std::string_view text);
+/// The same for a file that others read while it is written: they see the old one or the new one, whole.
+void replace_file(std::string_view option, const std::string& path, std::string_view text);
 
 }  // namespace linkcast::cli

@@ -1,10 +1,10 @@
-// What a user with a wrong measurement file reads: each file of tests/golden/measurement-errors, with the message
-// beside it. LINKCAST_REFRESH_GOLDEN=1 writes the messages anew; the diff is for a person to read.
+// What a user with a wrong measurement file reads: each file of tests/golden/measurement-errors (and its tools/), with
+// the message beside it. LINKCAST_REFRESH_GOLDEN=1 writes the messages anew; the diff is for a person to read.
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
 
-#include "linkcast/calibration/series.hpp"
+#include "linkcast/calibration/measurements.hpp"
 #include "support.hpp"
 
 namespace {
@@ -12,20 +12,30 @@ namespace {
 using namespace linkcast;
 namespace fs = std::filesystem;
 
-TEST_CASE("wrong measurement files are explained, all mistakes at once") {
+template <class Read>
+void explains(const std::string& folder, std::size_t at_least, Read&& read) {
   std::vector<fs::path> inputs;
-  for (const auto& entry : fs::directory_iterator(test::repository() / "tests/golden/measurement-errors")) {
-    if (entry.path().extension() != ".expected") inputs.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(test::repository() / "tests/golden" / folder)) {
+    if (entry.is_regular_file() && entry.path().extension() != ".expected") inputs.push_back(entry.path());
   }
   std::sort(inputs.begin(), inputs.end());
-  REQUIRE(inputs.size() >= 15);
+  REQUIRE(inputs.size() >= at_least);
   for (const auto& input : inputs) {
     INFO(input.filename().string());
-    const auto message = test::error_of([&] { calibration::read_series(input); }) + "\n";
+    const auto message = test::error_of([&] { read(input); }) + "\n";
     const auto expected = fs::path(input.string() + ".expected");
     if (std::getenv("LINKCAST_REFRESH_GOLDEN") != nullptr) std::ofstream(expected, std::ios::binary) << message;
     CHECK(message == test::text_of(expected));
   }
+}
+
+TEST_CASE("wrong measurement files are explained, all mistakes at once") {
+  explains("measurement-errors", 15, [](const fs::path& input) { calibration::read_series(input); });
+}
+
+TEST_CASE("so are those of other tools and kinds") {
+  explains("measurement-errors/tools", 15,
+           [](const fs::path& input) { calibration::read_everything(std::vector{input}); });
 }
 
 TEST_CASE("what is no measurement at all is said so") {

@@ -23,7 +23,7 @@ struct NodeBuild {
   const GpuPart* gpu_part = nullptr;
   const NicPart* nic_part = nullptr;
   int trays = 1;  // hosts that one NVLink domain spans; all but `nvlink` describes one of them and is repeated
-  std::vector<int> gpu_trees{}, nic_trees{};       // how many PCIe trees name it
+  std::vector<int> gpu_trees{}, nic_trees{};   // how many PCIe trees name it
   bool gpus_known = false, nics_known = true;  // false: their count could not be read, so indices are not checked
 
   DeviceId add(DeviceKind kind, int index, const std::string& model, int numa);

@@ -35,7 +35,9 @@ class TreeBuilder {
   }
 
  private:
-  std::size_t of_tray(const std::vector<DeviceId>& ids) const { return ids.size() / static_cast<std::size_t>(b_.trays); }
+  std::size_t of_tray(const std::vector<DeviceId>& ids) const {
+    return ids.size() / static_cast<std::size_t>(b_.trays);
+  }
   std::size_t place(const std::vector<DeviceId>& ids, int index) const {
     return tray_ * of_tray(ids) + static_cast<std::size_t>(index);
   }

@@ -8,11 +8,11 @@
 
 namespace linkcast::topologies {
 
-Cluster ideal_cluster(const Fabric& machine, int nodes, std::string_view fabric) {
+Cluster ideal_cluster(const Fabric& machine, int nodes, std::string_view fabric, const Profile* profile) {
   if (nodes < 1) throw sim::InputError(fmt::format("{} nodes", nodes), "at least 1");
   if (nodes == 1) return Cluster{machine};
   Problems problems;
-  Parts parts{{&problems}, nullptr};
+  Parts parts{{&problems, nullptr, profile}, nullptr};
   Value at;
   at.text = fabric;
   const auto* model = parts.network(at.text, at);

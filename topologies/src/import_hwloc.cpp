@@ -103,7 +103,7 @@ class HwlocImporter {
     return links;
   }
 
-  std::optional<Profile> choose() {
+  std::optional<MachineProfile> choose() {
     const auto& first = device(0);
     Wanted w;
     w.gpus = h_.gpus;
@@ -412,7 +412,7 @@ class HwlocImporter {
   bool switched_ = false;
   std::map<std::string, int> nic_kinds_;
   std::string nic_;  // the part that most NICs are
-  const Profile* profile_ = nullptr;
+  const MachineProfile* profile_ = nullptr;
   MachineModel m_;
 };
 

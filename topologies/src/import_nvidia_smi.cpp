@@ -144,7 +144,7 @@ class SmiImporter {
     return true;
   }
 
-  std::optional<Profile> choose() {
+  std::optional<MachineProfile> choose() {
     Wanted w;
     w.gpu_words = matrix_.product;
     w.gpu = seen_ ? seen_ : matrix_.product.empty() ? std::nullopt : gpu_part_of(matrix_.product);
@@ -367,7 +367,7 @@ class SmiImporter {
   Groups groups_;
   std::size_t gpus_ = 0, all_ = 0;
   PairLinks links_;
-  const Profile* profile_ = nullptr;
+  const MachineProfile* profile_ = nullptr;
   MachineModel model_;
   std::vector<std::size_t> behind_chip_;  // GPUs behind a switch of which the file does not tell
   std::vector<std::size_t> strays_;       // NICs without a place

@@ -43,7 +43,7 @@ bool has_nvlink(const PairLinks& links) {
                              [](const auto& row) { return std::ranges::any_of(row, [](int n) { return n > 0; }); });
 }
 
-void wire_nvlinks(const ImportInput& in, const Profile& profile, const PairLinks& links, int ports,
+void wire_nvlinks(const ImportInput& in, const MachineProfile& profile, const PairLinks& links, int ports,
                   const std::function<void(int, int, std::string, std::string)>& report, MachineModel& m) {
   if (!has_nvlink(links)) return;
   const auto n = static_cast<int>(links.size());
@@ -55,7 +55,7 @@ void wire_nvlinks(const ImportInput& in, const Profile& profile, const PairLinks
 
   m.nvlink = profile.parts.nvlink;
   const auto* switched = &profile.parts;
-  std::optional<Profile> other;
+  std::optional<MachineProfile> other;
   if (needs_switches && profile.parts.nvswitch.empty()) {
     other = switched_profile(m.gpu, m.nvlink);
     if (other) {

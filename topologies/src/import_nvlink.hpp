@@ -11,7 +11,7 @@ namespace linkcast::topologies {
 /// they are those of the profile, or of another machine of the catalog with these links. A GPU with fewer links than
 /// the others has lost them: overrides. `ports`: NVLinks of the GPU part. `report` is called with the GPUs of a pair
 /// that cannot be.
-void wire_nvlinks(const ImportInput& in, const Profile& profile, const PairLinks& links, int ports,
+void wire_nvlinks(const ImportInput& in, const MachineProfile& profile, const PairLinks& links, int ports,
                   const std::function<void(int, int, std::string problem, std::string help)>& report, MachineModel& m);
 
 /// Some GPU has an NVLink.

@@ -66,8 +66,8 @@ struct ImportedNetwork {
   std::vector<std::string> nic_names;  // of every host, in the order of their numbers
   std::vector<ImportedSwitch> switches;
   std::vector<ImportedCable> cables;
-  std::vector<std::string> domains;    // by host: the NVLink domain that it is in ("": none); empty: not said
-  int trays = 0;                       // hosts of a node, where it has fewer than the machine could
+  std::vector<std::string> domains;  // by host: the NVLink domain that it is in ("": none); empty: not said
+  int trays = 0;                     // hosts of a node, where it has fewer than the machine could
   /// Slurm and topograph know which switch a host is below, but neither NICs, cables nor rates. Where another file has
   /// real cables, only the order of `hosts` is taken from such a network.
   bool only_order = false;

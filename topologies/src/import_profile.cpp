@@ -29,7 +29,7 @@ std::optional<std::size_t> parent_of(const Fabric::Data& data, std::size_t devic
   return std::nullopt;
 }
 
-void read_nvlinks(const Fabric::Data& data, Profile& p) {
+void read_nvlinks(const Fabric::Data& data, MachineProfile& p) {
   const auto n = data.gpus.size();
   std::map<DeviceId, std::size_t> rank;
   for (std::size_t i = 0; i < n; ++i) rank[data.gpus[i]] = i;
@@ -60,7 +60,7 @@ void read_nvlinks(const Fabric::Data& data, Profile& p) {
   }
 }
 
-void read_cpus(const Fabric::Data& data, Profile& p) {
+void read_cpus(const Fabric::Data& data, MachineProfile& p) {
   std::map<std::string, int> sockets;
   std::map<DeviceId, std::string> socket;
   for (std::size_t d = 0; d < data.devices.size(); ++d) {
@@ -90,7 +90,7 @@ int likeness(const PairLinks& file, const PairLinks& machine) {
 
 /// Wiring and GPUs count most, then the NICs, which tell clouds apart; among equals the makers' own machines come
 /// first.
-int alikeness(const Wanted& wanted, const Profile& p, int like) {
+int alikeness(const Wanted& wanted, const MachineProfile& p, int like) {
   const auto starts = [&](std::string_view with) { return p.name.substr(0, with.size()) == with; };
   return 32 * like + (p.parts.gpus == wanted.gpus ? 16 : 0) +
          (!wanted.nic.empty() && p.parts.nic == wanted.nic ? 8 : 0) + (p.parts.nics == wanted.nics ? 4 : 0) +
@@ -99,9 +99,9 @@ int alikeness(const Wanted& wanted, const Profile& p, int like) {
                           : 0);
 }
 
-const std::vector<Profile>& all_profiles() {
+const std::vector<MachineProfile>& all_profiles() {
   static const auto profiles = [] {  // built once: the catalog does not change
-    std::vector<Profile> out;
+    std::vector<MachineProfile> out;
     for (const auto& name : catalog_names()) out.push_back(profile_of(name));
     return out;
   }();
@@ -110,10 +110,10 @@ const std::vector<Profile>& all_profiles() {
 
 }  // namespace
 
-Profile profile_of(const std::string& machine) {
+MachineProfile profile_of(const std::string& machine) {
   const auto fabric = load(machine);
   const auto& data = fabric.data();
-  Profile p;
+  MachineProfile p;
   p.name = machine;
   p.parts.host = data.host_name;
   p.parts.gpu = data.device(data.gpus.front()).model;
@@ -153,7 +153,7 @@ Profile profile_of(const std::string& machine) {
   return p;
 }
 
-std::optional<Profile> choose_profile(const ImportInput& in, const Wanted& wanted) {
+std::optional<MachineProfile> choose_profile(const ImportInput& in, const Wanted& wanted) {
   const auto& o = in.options;
   auto gpu = o.gpu ? o.gpu : wanted.gpu;
   if (o.gpu) in.notes.assume(fmt::format("GPUs are {}, as --gpu says", *o.gpu));
@@ -167,7 +167,7 @@ std::optional<Profile> choose_profile(const ImportInput& in, const Wanted& wante
     in.notes.assume(fmt::format("what the file does not say is as in {}, as --machine says", p.name));
     return p;
   }
-  const Profile* best = nullptr;
+  const MachineProfile* best = nullptr;
   int best_likeness = -1;
   // A machine with as many GPUs explains the file better than a part of a larger one.
   const bool whole =
@@ -205,7 +205,7 @@ std::optional<Profile> choose_profile(const ImportInput& in, const Wanted& wante
   return *best;
 }
 
-std::optional<Profile> switched_profile(const std::string& gpu, const std::string& nvlink) {
+std::optional<MachineProfile> switched_profile(const std::string& gpu, const std::string& nvlink) {
   for (const bool same_gpu : {true, false}) {
     for (const auto& p : all_profiles()) {
       if (!p.parts.nvswitch.empty() && (same_gpu ? p.parts.gpu == gpu : p.parts.nvlink == nvlink)) return p;
@@ -266,7 +266,7 @@ std::optional<std::string> gpu_part_of(std::string_view product) {
   return std::nullopt;
 }
 
-void choose_nic(const ImportInput& in, const Profile& profile, MachineModel& m) {
+void choose_nic(const ImportInput& in, const MachineProfile& profile, MachineModel& m) {
   if (m.nics == 0) return;
   if (in.options.network) m.fabric = *in.options.network;
   if (in.options.nic) {

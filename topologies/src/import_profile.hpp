@@ -14,7 +14,7 @@ namespace linkcast::topologies {
 using PairLinks = std::vector<std::vector<int>>;
 
 /// A machine of the catalog, reduced to its parts.
-struct Profile {
+struct MachineProfile {
   std::string name;
   MachineModel parts;  // its trees are empty
   PcieWire pcie;       // of a GPU
@@ -25,7 +25,7 @@ struct Profile {
   std::vector<std::vector<int>> switch_of;  // GPUs that share a PCIe switch
 };
 
-Profile profile_of(const std::string& machine);
+MachineProfile profile_of(const std::string& machine);
 
 struct Wanted {
   std::optional<std::string> gpu;  // a part, where the file names one
@@ -39,10 +39,10 @@ struct Wanted {
 /// The machine that --machine names, else the one that has this GPU and looks most alike. Which GPU it is: --gpu, the
 /// file, the machine, or the only one whose machines are wired like this. Adds a problem and returns nothing where
 /// that stays open.
-std::optional<Profile> choose_profile(const ImportInput& in, const Wanted& wanted);
+std::optional<MachineProfile> choose_profile(const ImportInput& in, const Wanted& wanted);
 
 /// A machine whose NVLinks lead to switches: with this GPU, else with these links.
-std::optional<Profile> switched_profile(const std::string& gpu, const std::string& nvlink);
+std::optional<MachineProfile> switched_profile(const std::string& gpu, const std::string& nvlink);
 
 /// NVLinks of a GPU part; 0 where there is no such part.
 int nvlink_ports(const std::string& gpu);
@@ -51,6 +51,6 @@ int nvlink_ports(const std::string& gpu);
 std::optional<std::string> gpu_part_of(std::string_view product);
 
 /// Fills `nic` (and its rate) of the model: --nic, or that of the profile. Adds a problem where neither knows.
-void choose_nic(const ImportInput& in, const Profile& profile, MachineModel& m);
+void choose_nic(const ImportInput& in, const MachineProfile& profile, MachineModel& m);
 
 }  // namespace linkcast::topologies

@@ -234,7 +234,7 @@ class Loading {
 }  // namespace
 
 Cluster load_cluster_yaml(const Source& file, const std::string& name, const ClusterOptions& options) {
-  const auto read = read_topology_file(file, name, options.params);
+  const auto read = read_topology_file(file, name, options.params, options.profile.get());
   return Loading{*read, options}.run();
 }
 
@@ -251,13 +251,15 @@ Cluster load_cluster(std::string_view name_or_path, const ClusterOptions& option
 
   LoadOptions load;
   load.params = options.params;
+  load.profile = options.profile;
   auto machine = topologies::load(name_or_path, load);
   if (options.nodes <= 1) return Cluster{std::move(machine)};
   auto data = std::make_shared<Cluster::Data>();
   data->name = machine.name();
   data->text = machine.data().text;
   Problems problems;
-  data->network = assumed_network(machine, options.nodes, options, data->assumptions, {&problems}, nullptr);
+  data->network = assumed_network(machine, options.nodes, options, data->assumptions,
+                                  {&problems, nullptr, options.profile.get()}, nullptr);
   data->kinds.push_back(std::move(machine));
   data->kind_of.assign(static_cast<std::size_t>(options.nodes), 0);
   for (int i = 0; i < options.nodes; ++i) data->original.push_back(static_cast<std::uint32_t>(i));

@@ -118,9 +118,11 @@ std::string TopologyFile::self_contained() const {
 }
 
 std::unique_ptr<TopologyFile> read_topology_file(const Source& file, const std::string& name,
-                                                 const std::map<std::string, std::string>& params) {
+                                                 const std::map<std::string, std::string>& params,
+                                                 const Profile* profile) {
   auto out = std::make_unique<TopologyFile>();
   auto& f = *out;
+  f.profile = profile;
   f.document = with_bases(file, f.problems, {});
   f.problems.keep(file);
   if (!f.document.is_map()) f.problems.throw_if_any();
@@ -145,7 +147,7 @@ std::shared_ptr<Fabric::Data> build_machine(TopologyFile& file, const Value* ove
   data->title = file.title;
   data->text = file.self_contained();
   data->params = file.params;
-  const ReadContext context{&file.problems, &data->numbers};
+  const ReadContext context{&file.problems, &data->numbers, file.profile};
   Parts parts{context, file.parts};
   NodeBuild build{context, parts, *data};
   if (file.node) build_node(build, *file.node);
@@ -158,7 +160,7 @@ std::shared_ptr<Fabric::Data> build_machine(TopologyFile& file, const Value* ove
 std::shared_ptr<Fabric::Data> changed_machine(TopologyFile& file, const Fabric::Data& machine, const Value& overrides) {
   auto data = std::make_shared<Fabric::Data>(machine);
   data->cache = std::make_shared<Fabric::Data::RouteCache>();
-  const ReadContext context{&file.problems, nullptr};
+  const ReadContext context{&file.problems, nullptr, file.profile};
   Parts parts{context, file.parts};
   NodeBuild build{context, parts, *data};
   build.gpus = data->gpus;
@@ -168,7 +170,7 @@ std::shared_ptr<Fabric::Data> changed_machine(TopologyFile& file, const Fabric::
 }
 
 Fabric load_yaml(const Source& file, const std::string& name, const LoadOptions& options) {
-  const auto read = read_topology_file(file, name, options.params);
+  const auto read = read_topology_file(file, name, options.params, options.profile.get());
   Value of_machine;
   const Value* overrides = read->overrides;
   if (overrides && read->cluster()) {
@@ -203,6 +205,7 @@ Fabric load(std::string_view name_or_path, const LoadOptions& options) {
   const auto found = find_topology(name_or_path);
   if (!found.xml) return load_yaml(found.file, found.name, options);
   NcclImportOptions import;
+  import.profile = options.profile;
   for (const auto& [key, value] : options.params) {
     if (key != "machine")
       throw sim::InputError(fmt::format("no parameter '{}' in '{}'", key, name_or_path),

@@ -39,13 +39,16 @@ struct TopologyFile {
   const Value* nodes = nullptr;
   const Value* network = nullptr;
 
-  ReadContext context() { return {&problems, &numbers}; }
+  const Profile* profile = nullptr;
+
+  ReadContext context() { return {&problems, &numbers, profile}; }
   bool cluster() const { return nodes || network; }
   /// As one file: what it extends and what its parameters chose is written out.
   std::string self_contained() const;
 };
 std::unique_ptr<TopologyFile> read_topology_file(const Source& file, const std::string& name,
-                                                 const std::map<std::string, std::string>& params);
+                                                 const std::map<std::string, std::string>& params,
+                                                 const Profile* profile = nullptr);
 
 /// The machine of the file with those `overrides` (null: none).
 std::shared_ptr<Fabric::Data> build_machine(TopologyFile& file, const Value* overrides);

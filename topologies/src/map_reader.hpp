@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "linkcast/sim/units.hpp"
+#include "linkcast/topologies/profile.hpp"
 #include "quantity.hpp"
 #include "yaml_value.hpp"
 
@@ -26,6 +27,7 @@ struct SourcedNumber {
 struct ReadContext {
   Problems* problems;
   std::vector<SourcedNumber>* numbers = nullptr;
+  const Profile* profile = nullptr;  // laid over the parts
 };
 
 /// The scalar of a plain value or of `{value: …, source: …}`; reports anything else.

@@ -60,12 +60,13 @@ int order(const nccl::Node& cpu) {
 
 class Importer {
  public:
-  Importer(const nccl::System& system, const std::string& name, const Fabric* like, XmlFacts facts)
+  Importer(const nccl::System& system, const std::string& name, const Fabric* like, XmlFacts facts,
+           const Profile* profile)
       : system_{system},
         like_{like},
         facts_{std::move(facts)},
-        parts_{ReadContext{&problems_, &data_->numbers}, nullptr},
-        build_{ReadContext{&problems_, &data_->numbers}, parts_, *data_} {
+        parts_{ReadContext{&problems_, &data_->numbers, profile}, nullptr},
+        build_{ReadContext{&problems_, &data_->numbers, profile}, parts_, *data_} {
     data_->name = name;
     data_->title = "from an NCCL topology";
     device_.assign(system.nodes().size(), DeviceId{none});
@@ -525,7 +526,7 @@ class Importer {
 }  // namespace
 
 Fabric fabric_from_nccl(const nccl::System& system, const std::string& name) {
-  return Importer{system, name, nullptr, {}}.run();
+  return Importer{system, name, nullptr, {}, nullptr}.run();
 }
 
 Fabric fabric_from_nccl_xml(std::string_view text, const std::string& where, const std::string& name,
@@ -536,8 +537,8 @@ Fabric fabric_from_nccl_xml(std::string_view text, const std::string& where, con
   std::vector<std::string> notes = completed.notes;
   notes.insert(notes.end(), facts.notes.begin(), facts.notes.end());
   std::optional<Fabric> like;
-  if (!completed.machine.empty()) like = load(completed.machine);
-  const auto fabric = Importer{system, name, like ? &*like : nullptr, std::move(facts)}.run();
+  if (!completed.machine.empty()) like = load(completed.machine, {1, {}, options.profile});
+  const auto fabric = Importer{system, name, like ? &*like : nullptr, std::move(facts), options.profile.get()}.run();
   auto data = std::make_shared<Fabric::Data>(fabric.data());
   data->cache = std::make_shared<Fabric::Data::RouteCache>();
   data->assumptions.insert(data->assumptions.begin(), notes.begin(), notes.end());

@@ -1,5 +1,6 @@
-// See nccl_view.hpp. The trays of an NVLink domain are hosts of one system, as NCCL fuses them (MNNVL). Nodes and edges are added in the order in which NCCL reads them from its XML: CPUs with their PCI
-// trees depth first, then NVLinks GPU by GPU; its search breaks ties by that order.
+// See nccl_view.hpp. The trays of an NVLink domain are hosts of one system, as NCCL fuses them (MNNVL). Nodes and edges
+// are added in the order in which NCCL reads them from its XML: CPUs with their PCI trees depth first, then NVLinks GPU
+// by GPU; its search breaks ties by that order.
 #include "linkcast/topologies/nccl_view.hpp"
 
 #include <fmt/format.h>
@@ -208,8 +209,8 @@ class View {
   nccl::System system_;
   std::vector<int> rank_, node_;
   std::map<std::pair<int, DeviceKind>, int> first_;  // least index of the kind in a host
-  std::vector<std::size_t> met_;                 // GPUs in the order of the PCI trees
-  std::vector<std::vector<std::size_t>> below_;  // PCIe links from a device downwards
+  std::vector<std::size_t> met_;                     // GPUs in the order of the PCI trees
+  std::vector<std::vector<std::size_t>> below_;      // PCIe links from a device downwards
   std::int64_t next_bus_ = 1;
   int nvs_ = -1;
 };

@@ -1,5 +1,5 @@
-// The numbers of a GPU, a protocol, a host and a kind of network as one table each: key in parts/*.yaml -> member. A new number is one
-// line here and one in parts/. Knows nothing else.
+// The numbers of a GPU, a protocol, a host and a kind of network as one table each: key in parts/*.yaml -> member. A
+// new number is one line here and one in parts/. Knows nothing else.
 #pragma once
 
 #include <array>
@@ -27,10 +27,8 @@ using models::NetworkModel;
 using models::ProtocolCost;
 
 inline constexpr std::array protocol_fields{
-    Field<ProtocolCost>{"send", &ProtocolCost::send},
-    Field<ProtocolCost>{"all", &ProtocolCost::all, false},
-    Field<ProtocolCost>{"local", &ProtocolCost::local},
-    Field<ProtocolCost>{"overhead", &ProtocolCost::overhead},
+    Field<ProtocolCost>{"send", &ProtocolCost::send},   Field<ProtocolCost>{"all", &ProtocolCost::all, false},
+    Field<ProtocolCost>{"local", &ProtocolCost::local}, Field<ProtocolCost>{"overhead", &ProtocolCost::overhead},
     Field<ProtocolCost>{"hop", &ProtocolCost::hop},
 };
 

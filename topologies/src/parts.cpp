@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "catalog.hpp"
 #include "merge.hpp"
 #include "part_fields.hpp"
+#include "profile_data.hpp"
 
 namespace linkcast::topologies {
 namespace {
@@ -167,6 +170,29 @@ CablePart read_cable(MapReader& r, const std::string& name) {
   return p;
 }
 
+struct ReadPart {
+  Source file;
+  Value value;
+};
+
+/// The catalog is compiled in and a test reads all of it: what was parsed once is kept. A fit reads the same parts
+/// thousands of times.
+const ReadPart& read_part(const CatalogPart& part, const std::string& key) {
+  static std::mutex mutex;
+  static std::map<std::string, ReadPart, std::less<>> known;
+  const std::lock_guard lock{mutex};
+  if (const auto it = known.find(key); it != known.end()) return it->second;
+  ReadPart out;
+  out.file = std::make_shared<SourceText>(SourceText{part.file, std::string{part.text}, true});
+  Problems problems;
+  problems.keep(out.file);
+  auto section = parse_yaml(out.file, part.section, problems, part.lines_before);
+  problems.throw_if_any();
+  if (section.entries.empty()) throw sim::InternalError("a part of the catalog without a key: " + key);
+  out.value = std::move(section.entries.front().value);
+  return known.emplace(key, std::move(out)).first->second;
+}
+
 std::string_view noun(std::string_view kind) {
   if (kind == "network_switches") return "network switch";
   if (kind == "cables") return "cable";
@@ -193,11 +219,12 @@ const Value* Parts::resolve(std::string_view kind, const std::string& name, cons
   if (const auto* own = own_kind ? own_kind->get(name) : nullptr) {
     value = *own;
   } else if (const auto part = catalog_part(kind, name)) {
-    auto file = std::make_shared<SourceText>(SourceText{part->file, std::string{part->text}, true});
-    context_.problems->keep(file);
-    auto section = parse_yaml(file, part->section, *context_.problems, part->lines_before);
-    if (section.entries.empty()) return nullptr;
-    value = std::move(section.entries.front().value);
+    const auto& read = read_part(*part, key);
+    context_.problems->keep(read.file);
+    value = read.value;
+    const bool shipped = !context_.profile || !context_.profile->data().instead_of_shipped;
+    if (const auto* fitted = !shipped ? nullptr : Profile::shipped().data().part(kind, name))
+      value = merged(value, *fitted);
   } else {
     auto names = catalog_part_names(kind);
     if (own_kind) {
@@ -207,6 +234,9 @@ const Value* Parts::resolve(std::string_view kind, const std::string& name, cons
     return nullptr;
   }
 
+  if (context_.profile) {
+    if (const auto* fitted = context_.profile->data().part(kind, name)) value = merged(value, *fitted);
+  }
   if (const auto* base = value.get("extends"); base && base->is_scalar()) {
     const auto base_name = base->text;
     if (base_name == name || resolving_.contains(fmt::format("{}/{}", kind, base_name))) {
@@ -289,6 +319,11 @@ void Parts::check_own() {
     }
   }
   r.done();
+}
+
+const Value* catalog_part_value(std::string_view kind, std::string_view name) {
+  const auto part = catalog_part(kind, name);
+  return part ? &read_part(*part, fmt::format("{}/{}", kind, name)).value : nullptr;
 }
 
 }  // namespace linkcast::topologies

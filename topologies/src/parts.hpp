@@ -1,5 +1,5 @@
-// The kinds of parts that a machine is made of, read from YAML: GPU, link, switch, CPU, host, NIC, kind of network. A part is looked up
-// in the file's own `parts` first, then in the catalog's parts/. Knows no machine.
+// The kinds of parts that a machine is made of, read from YAML: GPU, link, switch, CPU, host, NIC, kind of network. A
+// part is looked up in the file's own `parts` first, then in the catalog's parts/. Knows no machine.
 #pragma once
 
 #include <map>
@@ -57,7 +57,7 @@ struct HostPart {
 
 struct NicPart {
   std::string name;
-  sim::Rate rate;                                 // of the card: all its ports together
+  sim::Rate rate;  // of the card: all its ports together
   int ports = 1;
   std::string fabric;  // the kind of network that it is usually on; empty: InfiniBand
   std::string pci_class, pci_vendor, pci_device;
@@ -85,6 +85,11 @@ class Parts {
   const models::NetworkModel* network(const std::string& name, const Value& at);
   const SwitchModel* network_switch(const std::string& name, const Value& at);
   const CablePart* cable(const std::string& name, const Value& at);
+
+  /// The keys of a part with what it extends and the profiles merged in. Null after a problem has been reported.
+  const Value* values(std::string_view kind, const std::string& name, const Value& at) {
+    return resolve(kind, name, at);
+  }
 
   /// Checks the file's own parts that nothing used: a mistake there is a mistake too.
   void check_own();
@@ -114,5 +119,8 @@ class Parts {
 /// Names of the catalog's parts of one kind ("gpus", "links", "switches", "cpus", "hosts", "nics", "networks",
 /// "network_switches", "cables").
 std::vector<std::string> catalog_part_names(std::string_view kind);
+
+/// A part of the catalog as its file says it, without what it extends and without profiles; null where there is none.
+const Value* catalog_part_value(std::string_view kind, std::string_view name);
 
 }  // namespace linkcast::topologies

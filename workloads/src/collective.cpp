@@ -107,7 +107,8 @@ models::nccl::Communicator communicator_of(const topologies::Cluster& cluster, c
 struct CollectiveModel::Impl {
   topologies::Cluster cluster;
   CommunicatorOptions options;
-  models::nccl::Communicator comm;
+  std::shared_ptr<const models::nccl::Communicator> chosen;
+  const models::nccl::Communicator& comm;
   Edges edges;
   sim::ResourceTable resources;
   mutable ShapeCache shapes, shapes_in_classes;
@@ -115,7 +116,10 @@ struct CollectiveModel::Impl {
   Impl(topologies::Cluster c, CommunicatorOptions o)
       : cluster{std::move(c)},
         options{std::move(o)},
-        comm{communicator_of(cluster, options.nccl, options.env)},
+        chosen{options.chosen ? options.chosen
+                              : std::make_shared<const models::nccl::Communicator>(
+                                    communicator_of(cluster, options.nccl, options.env))},
+        comm{*chosen},
         edges{cluster, options.nccl, options.env},
         resources{cluster.resources()} {}
 
@@ -278,6 +282,7 @@ sim::Task CollectiveModel::task(const Call& call) const {
 const topologies::Cluster& CollectiveModel::cluster() const { return impl_->cluster; }
 const topologies::Fabric& CollectiveModel::fabric() const { return impl_->fabric(); }
 const models::nccl::Communicator& CollectiveModel::communicator() const { return impl_->comm; }
+std::shared_ptr<const models::nccl::Communicator> CollectiveModel::chosen() const { return impl_->chosen; }
 const CommunicatorOptions& CollectiveModel::options() const { return impl_->options; }
 
 Time CollectiveModel::launch_floor() const {

@@ -57,6 +57,33 @@ struct PairTest {
   std::vector<Row> rows;
 };
 
+/// What `calibrate measure` finds out about one part at a time; the other tools have no word for it.
+struct Probe {
+  enum class Kind : unsigned char {
+    launch_kernel,  // an empty kernel on `gpus` GPUs in turn by one thread; time until all have ended
+    launch_graph,   // the same as a captured graph
+    chase,          // one dependent load from `from`'s SM in the memory of `to`
+    sm_copy,        // `blocks` thread blocks of `from` copy `size` bytes to `to` (which may be itself)
+    sm_reduce,      // the same, of the sum of two buffers
+    pattern,        // copies side by side; `time` is that of the slowest
+  };
+  Kind kind = Kind::launch_kernel;
+  std::string id, source, title;
+  std::optional<std::string> system;
+  std::string gpu;
+  Engine engine = Engine::unknown;  // of patterns
+  struct Copy {
+    int from = 0, to = 0;  // GPUs by number; -1: host memory
+  };
+  struct Row {
+    int gpus = 1, blocks = 0;
+    sim::Bytes size{0};
+    std::vector<Copy> copies;  // side by side; chase: the one way
+    sim::Time time, spread;
+  };
+  std::vector<Row> rows;
+};
+
 /// One number that somebody quotes.
 struct Figure {
   enum class Metric : unsigned char { busbw, algbw, unknown, average_busbw, p2p, p2p_bidirectional, host_copy };
@@ -101,8 +128,11 @@ struct Measurements {
   std::vector<PairTest> tests;
   std::vector<Figure> figures;
   std::vector<Case> cases;
+  std::vector<Probe> probes;
   std::vector<std::string> notes;  // what was left out, and why
-  bool empty() const { return series.empty() && matrices.empty() && tests.empty() && figures.empty() && cases.empty(); }
+  bool empty() const {
+    return series.empty() && matrices.empty() && tests.empty() && figures.empty() && cases.empty() && probes.empty();
+  }
 };
 
 /// Files and folders of any format that is known: nccl-tests text and JSON, the corpus's kinds (collective, p2p_matrix,

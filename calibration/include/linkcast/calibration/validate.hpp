@@ -17,7 +17,8 @@ enum class Floor { shipped, known };  // known: a series' smallest time is its h
 struct ValidateOptions {
   workloads::Fidelity fidelity = workloads::Fidelity::flow;
   Floor floor = Floor::shipped;
-  int threads = 0;  // 0: all cores; results do not depend on it
+  int threads = 0;                                     // 0: all cores; results do not depend on it
+  std::shared_ptr<const topologies::Profile> profile;  // fitted numbers, over those of the catalog
 };
 
 struct ErrorSummary {

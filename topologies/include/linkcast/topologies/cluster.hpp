@@ -68,6 +68,7 @@ struct ClusterOptions {
   std::map<std::string, std::string> params;
   std::optional<std::string> fabric;  // "ib", "roce", …: instead of the file's kind of network
   std::optional<models::Routing> routing;
+  std::shared_ptr<const Profile> profile = nullptr;  // fitted numbers, over those of the parts
 };
 Cluster load_cluster(std::string_view name_or_path, const ClusterOptions& options = {});
 /// The same of YAML text. `name`: what messages call it; files that it extends are looked up beside that.
@@ -75,7 +76,7 @@ Cluster load_cluster_text(std::string_view yaml, std::string_view name, const Cl
 
 /// `nodes` such machines on an ideal network of that kind ("ib", "roce", …): every NIC port on one switch that blocks
 /// nothing. Throws sim::InputError for an unknown kind, or machines without a NIC.
-Cluster ideal_cluster(const Fabric& machine, int nodes, std::string_view fabric);
+Cluster ideal_cluster(const Fabric& machine, int nodes, std::string_view fabric, const Profile* profile = nullptr);
 
 /// Cables that carry less than their rate, of which nothing that detects topologies knows: `share` of their payload.
 struct SlowCable {

@@ -14,6 +14,7 @@
 #include "linkcast/models/gpu.hpp"
 #include "linkcast/models/link.hpp"
 #include "linkcast/sim/fluid.hpp"
+#include "linkcast/topologies/profile.hpp"
 
 namespace linkcast::topologies {
 
@@ -91,9 +92,9 @@ class Fabric {
   /// The same machine with only these GPUs as ranks, in this order; everything else stays.
   Fabric slice(std::span<const int> ranks) const;
 
-  /// The same machine with that many NICs of that rate, spread evenly over the places of its own: fewer leave some places
-  /// empty, a multiple puts several in each (`as_ports`: as the ports of one). Throws sim::InputError for other numbers,
-  /// or where it has no NIC.
+  /// The same machine with that many NICs of that rate, spread evenly over the places of its own: fewer leave some
+  /// places empty, a multiple puts several in each (`as_ports`: as the ports of one). Throws sim::InputError for other
+  /// numbers, or where it has no NIC.
   Fabric with_nics(int count, sim::Rate rate, bool as_ports = false) const;
 
   /// Resources of a replay: two per link (forward at 2*LinkId, backward at 2*LinkId+1).
@@ -119,7 +120,8 @@ class Fabric {
 
 struct LoadOptions {
   int nodes = 1;
-  std::map<std::string, std::string> params;  // overrides of the file's parameters
+  std::map<std::string, std::string> params = {};    // overrides of the file's parameters
+  std::shared_ptr<const Profile> profile = nullptr;  // fitted numbers, over those of the parts
 };
 
 /// A catalog name, a Linkcast YAML file, or an NCCL topology XML. Throws sim::InputError with every problem.

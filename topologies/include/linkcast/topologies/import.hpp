@@ -31,8 +31,8 @@ struct InputFile {
   std::string text;
 };
 
-/// Text larger than this, also after unpacking, is refused. A hundred thousand NIC ports under three tiers are some 60 MB
-/// of ibnetdiscover.
+/// Text larger than this, also after unpacking, is refused. A hundred thousand NIC ports under three tiers are some 60
+/// MB of ibnetdiscover.
 inline constexpr std::size_t max_import_bytes = std::size_t{64} << 20;
 
 /// What the files do not say and the user does.

@@ -16,6 +16,7 @@ struct NcclImportOptions {
   /// A machine of the catalog: what the file does not say is as there. Without it the machine is recognised by its PCI
   /// addresses, or by being laid out like only one kind of machine; where that stays open, the import asks.
   std::optional<std::string> machine;
+  std::shared_ptr<const Profile> profile = nullptr;  // fitted numbers, over those of the parts
 };
 
 /// Such a file as NCCL would have completed it on the machine (the files of clouds have no GPUs, NVLinks and NICs,

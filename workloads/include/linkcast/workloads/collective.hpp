@@ -27,6 +27,9 @@ struct CommunicatorOptions {
   std::optional<sim::Time> launch_floor;  // the host's smallest time for any call, when it is known
   Fidelity fidelity = Fidelity::flow;
   bool fold = true;
+  /// NCCL's choices, where they are known from a model of the same machines with other fitted numbers: they depend on
+  /// what is connected to what, not on those. Nothing: they are worked out.
+  std::shared_ptr<const models::nccl::Communicator> chosen = nullptr;
 };
 
 struct CollectiveRow {
@@ -63,6 +66,7 @@ class CollectiveModel {
   const topologies::Cluster& cluster() const;
   const topologies::Fabric& fabric() const;  // of node 0
   const models::nccl::Communicator& communicator() const;
+  std::shared_ptr<const models::nccl::Communicator> chosen() const;  // to give to another model
   const CommunicatorOptions& options() const;
   /// No call takes less than this: as given in the options, or of this host and launch mode.
   sim::Time launch_floor() const;

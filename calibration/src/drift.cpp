@@ -1,0 +1,179 @@
+// Has it drifted? Matches, counts the tests, searches, and puts the findings in order. See drift.hpp, docs/drift.md.
+#include "linkcast/calibration/drift.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "drift_block.hpp"
+
+namespace linkcast::calibration {
+namespace {
+
+constexpr std::size_t kMostFindings = 200;  // of one matrix
+
+/// Each level in use has the same share of the allowed chance, and each of its tests the same share of that
+/// (Bonferroni): right however the tests depend on each other, and what is coarse does not pay for what is fine.
+Corrections corrections_for(const std::vector<Block>& blocks) {
+  Corrections tests;
+  for (const auto& b : blocks)
+    for (const auto& s : b.suspects) tests[s.level] += 1;
+  const auto levels = static_cast<double>(tests.size());
+  for (auto& [level, count] : tests) count *= levels;
+  return tests;
+}
+
+double shown_value(const Block& block, const Block::Value& v, double value) {
+  const bool as_busbw = block.collective && block.unit != "us";
+  return as_busbw && v.size ? block.busbw * static_cast<double>(v.size->count()) / value / 1e3 : value;
+}
+
+DriftFinding finding_of(const Block& block, const Suspect& suspect, const std::string& place, const Found& found) {
+  DriftFinding out;
+  out.what = block.what;
+  out.level = suspect.level;
+  out.place = place;
+  out.points = static_cast<int>(suspect.points.size());
+  out.unit = block.unit;
+  out.change = found.change;
+  out.beyond = found.beyond;
+  std::vector<double> before, after;
+  for (const auto i : suspect.points) {
+    const auto& v = block.values[i];
+    before.push_back(shown_value(block, v, v.baseline));
+    after.push_back(shown_value(block, v, v.now));
+    if (!v.size) continue;
+    out.from = std::min(out.from.value_or(*v.size), *v.size);
+    out.to = std::max(out.to.value_or(*v.size), *v.size);
+  }
+  out.launch = block.launch || (block.collective && out.to && *out.to < sim::mib(1));
+  out.baseline = median(std::move(before));
+  out.now = median(std::move(after));
+  return out;
+}
+
+DriftCompared compared_of(const Block& block, const Corrections& corrections, const DriftOptions& options) {
+  DriftCompared out;
+  out.what = block.places.front().empty() ? block.what : fmt::format("{}, {}", block.what, block.places.front());
+  out.sizes = block.sizes;
+  out.points = static_cast<int>(block.values.size());
+  out.runs_baseline = block.runs.baseline;
+  out.runs_now = block.runs.now;
+  const auto level = block.suspects.front().level;
+  const auto variance = variance_of_location(block.values.size(), block.spread);
+  const double shift = level == DriftLevel::whole ? median(block.log_ratios) : location(block.log_ratios);
+  out.change = judge(shift, variance, corrections.at(level), options);
+  out.noise = block.noise;
+  out.noise_from = block.noise_from;
+  out.would_be_seen = would_be_seen(variance, corrections.at(level), options);
+  return out;
+}
+
+/// A host that takes longer to launch adds the same time to every size: by how much, from the sizes below 1 MiB.
+double added_us(const Block& block) {
+  std::vector<double> added;
+  for (const auto& v : block.values) added.push_back(v.now - v.baseline);
+  return median(std::move(added));
+}
+
+void take_off(Block& block, double us) {
+  for (std::size_t i = 0; i < block.values.size(); ++i) {
+    const auto& v = block.values[i];
+    // Never more than half: what is left must still be a time.
+    block.log_ratios[i] = log_slowdown(false, v.baseline, std::max(v.now - us, v.now / 2));
+  }
+}
+
+class Finder {
+ public:
+  Finder(std::vector<Block> blocks, const DriftOptions& options, Drift& out)
+      : blocks_{std::move(blocks)}, options_{options}, corrections_{corrections_for(blocks_)}, out_{out} {}
+
+  void find() {
+    for (const auto& b : blocks_) {
+      out_.tests += static_cast<int>(b.suspects.size());
+      out_.compared.push_back(compared_of(b, corrections_, options_));
+    }
+    for (auto& b : blocks_) {
+      const bool launches = b.collective && b.sizes == SizeClass::below_1M;
+      if (!launches || !whole_launch(b)) search_all(b);
+    }
+  }
+
+ private:
+  /// Below 1 MiB all sizes together come first; what a launch takes longer is then taken off every size.
+  bool whole_launch(Block& block) {
+    const Change change = out_.compared[static_cast<std::size_t>(&block - blocks_.data())].change;
+    if (!is_drift(change, options_)) return false;
+    out_.findings.push_back(finding_of(block, block.suspects.front(), block.places.front(), {0, change, false}));
+    const double us = added_us(block);
+    out_.notes.push_back(
+        fmt::format("{}: below 1 MiB a call takes {:+.1f} us; that is taken off all sizes before the rest is judged",
+                    block.what, us));
+    for (auto& other : blocks_)
+      if (other.collective && other.line == block.line) take_off(other, us);
+    block.suspects.erase(block.suspects.begin());
+    block.places.erase(block.places.begin());
+    const auto first = out_.findings.size();
+    search_all(block);
+    for (std::size_t i = first; i < out_.findings.size(); ++i) out_.findings[i].beyond = true;
+    return true;
+  }
+
+  void search_all(const Block& b) {
+    const auto found = search(b.log_ratios, b.suspects, b.spread, corrections_, options_, kMostFindings);
+    for (const auto& f : found) out_.findings.push_back(finding_of(b, b.suspects[f.suspect], b.places[f.suspect], f));
+    if (found.size() == kMostFindings)
+      out_.notes.push_back(fmt::format("{}: more than {} findings; the rest is not listed", b.what, kMostFindings));
+  }
+
+  std::vector<Block> blocks_;
+  const DriftOptions& options_;
+  Corrections corrections_;
+  Drift& out_;
+};
+
+}  // namespace
+
+SizeClass size_class_of(sim::Bytes size) {
+  if (size < sim::mib(1)) return SizeClass::below_1M;
+  return size < sim::mib(64) ? SizeClass::from_1M_to_64M : SizeClass::from_64M;
+}
+
+std::string_view name_of(SizeClass c) {
+  constexpr std::string_view kNames[] = {"below 1 MiB", "1 to 64 MiB", "from 64 MiB"};
+  return kNames[static_cast<std::size_t>(c)];
+}
+
+std::string_view name_of(DriftLevel l) {
+  constexpr std::string_view kNames[] = {"size_class", "sizes", "all", "device", "pair", "figure"};
+  return kNames[static_cast<std::size_t>(l)];
+}
+
+bool Drift::slower() const {
+  return std::any_of(findings.begin(), findings.end(), [](const auto& f) { return f.change.slower(); });
+}
+
+bool Drift::faster() const {
+  return std::any_of(findings.begin(), findings.end(), [](const auto& f) { return !f.change.slower(); });
+}
+
+bool Drift::only_launch() const {
+  return slower() &&
+         std::all_of(findings.begin(), findings.end(), [](const auto& f) { return !f.change.slower() || f.launch; });
+}
+
+Drift find_drift(const Measurements& baseline, const Measurements& now, const DriftOptions& options) {
+  Drift out;
+  out.options = options;
+  auto matched = match(baseline, now);
+  Finder{blocks_of(matched), options, out}.find();
+  out.not_compared = std::move(matched.not_compared);
+  out.notes.insert(out.notes.end(), matched.notes.begin(), matched.notes.end());
+  std::stable_partition(out.findings.begin(), out.findings.end(), [](const auto& f) { return f.change.slower(); });
+  return out;
+}
+
+}  // namespace linkcast::calibration

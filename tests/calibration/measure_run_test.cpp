@@ -1,0 +1,231 @@
+// Measuring from end to end without a GPU: the twin is asked, stopped, asked again.
+#include <algorithm>
+#include <cmath>
+
+#include "linkcast/calibration/measure_run.hpp"
+#include "linkcast/calibration/twin.hpp"
+#include "linkcast/topologies/profile.hpp"
+#include "linkcast/workloads/collective.hpp"
+#include "support.hpp"
+
+namespace {
+
+using namespace linkcast;
+using namespace linkcast::calibration;
+
+TwinOptions twin_of(const std::string& system, double noise = 0, std::uint64_t seed = 1) {
+  TwinOptions options;
+  options.system = system;
+  options.noise = noise;
+  options.seed = seed;
+  return options;
+}
+
+MeasureOptions hour() {
+  MeasureOptions options;
+  options.budget_s = 3600;
+  options.created = "2026-01-02T03:04:05Z";
+  options.tool = "linkcast test";
+  options.plan.sizes = {sim::kib(64), sim::mib(64)};
+  return options;
+}
+
+const Item& find(const MeasurementFile& file, const std::string& id) {
+  const auto found = std::ranges::find(file.items, id, &Item::id);
+  REQUIRE(found != file.items.end());
+  return *found;
+}
+
+TEST_CASE("the twin's times are the simulator's, and its copies keep to the catalog's numbers") {
+  const auto twin = make_twin(twin_of("dgx-h100"));
+  CollectiveRequest call;
+  call.size = sim::mib(256);
+  const auto result = twin->collective(call);
+  workloads::CommunicatorOptions options;
+  options.launch = models::LaunchMode::single_process;
+  const workloads::CollectiveModel model(topologies::load("dgx-h100"), options);
+  models::nccl::Call same;
+  same.bytes = sim::mib(256);
+  CHECK(result.wall.median == model.run(same).time);
+  CHECK(result.events.median == result.wall.median);
+  CHECK(result.wall.spread == sim::Time{});
+  CHECK(result.algorithm == "NVLS");
+
+  const auto fabric = topologies::load("dgx-h100");
+  const auto& gpu = fabric.gpu_model(fabric.gpus()[0]);
+  CopyRequest copy;
+  copy.transfers = {{0, 1}};
+  copy.size = sim::gib(1);
+  // One copy engine to one peer: nothing else is in the way.
+  const auto ideal = sim::transfer_time(copy.size, gpu.copy_engine);
+  CHECK(twin->copy(copy).each[0].median >= ideal);
+  CHECK(twin->copy(copy).each[0].median.us() == Approx(ideal.us() + gpu.copy_engine_start.us()).epsilon(0.001));
+  // Seven peers that write to one GPU share its port: each has less than a seventh of its bare 450 GB/s.
+  copy.transfers.clear();
+  for (int g = 1; g < 8; ++g) copy.transfers.push_back({g, 0});
+  const auto shared = twin->copy(copy).each;
+  REQUIRE(shared.size() == 7);
+  for (const auto& t : shared) CHECK(t.median.us() > 7.0 * (1 << 30) / 450e3);
+}
+
+TEST_CASE("without an order of questions: the same request has the same answer, another seed another one") {
+  const auto a = make_twin(twin_of("dgx-h100", 0.03, 7)), b = make_twin(twin_of("dgx-h100", 0.03, 7)),
+             c = make_twin(twin_of("dgx-h100", 0.03, 8));
+  LaunchRequest launch{LaunchKind::kernel, {0, 1}, {}};
+  CollectiveRequest call;
+  call.size = sim::mib(1);
+  const auto first = a->collective(call).wall.median;
+  b->launch(launch);
+  b->copy({{{0, 1}}, Engine::copy_engine, true, false, false, 0, sim::mib(1), {}});
+  CHECK(b->collective(call).wall.median == first);
+  CHECK(c->collective(call).wall.median != first);
+  CHECK(b->launch(launch).median == a->launch(launch).median);
+}
+
+TEST_CASE("noise is log-normal: half of the times above the truth, two thirds within sigma") {
+  const double sigma = 0.03;
+  const auto exact = make_twin(twin_of("dgx-h100")), noisy = make_twin(twin_of("dgx-h100", sigma, 5));
+  int above = 0, within = 0;
+  constexpr int n = 2000;
+  double sum = 0, squares = 0;
+  CopyRequest copy;
+  copy.transfers = {{0, 1}};
+  for (int i = 0; i < n; ++i) {
+    copy.size = sim::mib(1) + sim::Bytes{16 * i};
+    const double off = std::log(noisy->copy(copy).each[0].median.us() / exact->copy(copy).each[0].median.us());
+    above += off > 0;
+    within += std::abs(off) < sigma;
+    sum += off;
+    squares += off * off;
+  }
+  // Standard deviations of these counts: sqrt(2000 / 4) = 22, and sqrt(2000 * 0.683 * 0.317) = 21; four of them.
+  CHECK(std::abs(above - 1000) < 90);
+  CHECK(std::abs(within - 1365) < 84);
+  CHECK(std::abs(sum / n) < 4 * sigma / std::sqrt(n));
+  CHECK(std::sqrt(squares / n) == Approx(sigma).epsilon(0.07));
+  // The spread of many samples is that of a normal distribution's quartiles: 1.349 sigma.
+  copy.size = sim::mib(1);
+  copy.repeat.rounds = 999;
+  const auto t = noisy->copy(copy).each[0];
+  CHECK(t.n == 999);
+  CHECK(t.spread.us() / t.median.us() == Approx(1.349 * sigma).epsilon(0.15));
+}
+
+TEST_CASE("a hidden number shows in what depends on it, and in nothing else") {
+  auto options = twin_of("dgx-h100");
+  options.cluster.profile = hidden_numbers({{"gpus.h100-sxm.copy_engine", "x0.5"}});
+  const auto changed = make_twin(options), plain = make_twin(twin_of("dgx-h100"));
+  CopyRequest copy;
+  copy.transfers = {{2, 3}};
+  copy.size = sim::gib(1);
+  CHECK(changed->copy(copy).each[0].median.us() / plain->copy(copy).each[0].median.us() == Approx(2).epsilon(0.01));
+  copy.engine = Engine::sm;
+  CHECK(changed->copy(copy).each[0].median == plain->copy(copy).each[0].median);
+
+  const auto wrong = test::error_of([] {
+    hidden_numbers({{"gpus.h100-sxm.copy_engine", "3 us"}, {"gpus.h100-sxm.simple.sent", "x2"}});
+  });
+  CHECK(wrong.find("gpus.h100-sxm.copy_engine: '3 us' is no value for it") != std::string::npos);
+  CHECK(wrong.find("simple.sent") != std::string::npos);
+}
+
+TEST_CASE("an hour is enough for all of a twin; its clock says so, and nothing is dropped") {
+  const auto twin = make_twin(twin_of("dgx-h100", 0.03));
+  int saved = 0;
+  auto options = hour();
+  options.save = [&](const MeasurementFile& file) { saved = static_cast<int>(file.items.size()); };
+  const auto file = measure(*twin, options);
+  CHECK(saved == static_cast<int>(file.items.size()));
+  CHECK(twin->elapsed_s() < 3600);
+  for (const auto& p : file.plan) CHECK((p.state == "measured" || p.state == "failed"));
+  // NVLS and trees exist on this machine; every item has all its cells.
+  for (const auto& item : file.items) {
+    INFO(item.id << ": " << item.problem);
+    CHECK(item.problem.empty());
+    CHECK(item.complete);
+  }
+  CHECK(find(file, "pairs/ce/write").cells.size() == 56);
+  CHECK(file.machine.system == "dgx-h100");
+}
+
+TEST_CASE("a short budget keeps the most telling items, is not overdrawn, and names the others") {
+  const auto twin = make_twin(twin_of("dgx-h100"));
+  auto options = hour();
+  options.budget_s = 10;
+  const auto file = measure(*twin, options);
+  // The first timings count too. What an item really costs is only estimated: a tenth may be missed.
+  CHECK(twin->elapsed_s() < 11);
+  int dropped = 0;
+  for (const auto& p : file.plan) {
+    if (p.state != "dropped") continue;
+    ++dropped;
+    CHECK(p.estimated_s > 0);
+    CHECK_FALSE(p.tells.empty());
+  }
+  CHECK(dropped > 0);
+  CHECK(dropped + static_cast<int>(file.items.size()) == static_cast<int>(file.plan.size()));
+}
+
+TEST_CASE("stopped and resumed, the file says what an uninterrupted run says") {
+  const auto options = hour();
+  const auto whole = measure(*make_twin(twin_of("dgx-a100", 0.02)), options);
+
+  // Stopped while the third item is measured: the stop is seen before its next cell.
+  std::stop_source stop;
+  auto first = options;
+  first.stop = stop.get_token();
+  int begun = 0;
+  first.progress = [&](const MeasureProgress& p) {
+    if (!p.item.empty() && ++begun == 3) stop.request_stop();
+  };
+  auto part = measure(*make_twin(twin_of("dgx-a100", 0.02)), first);
+  CHECK(part.items.size() == 2);
+  CHECK(std::ranges::count(part.plan, "planned", &PlannedItem::state) > 10);
+
+  // Through the file, as a user would.
+  auto resumed =
+      measure(*make_twin(twin_of("dgx-a100", 0.02)), options, parse_measurement_file(text_of(part), "part.json"));
+  REQUIRE(resumed.items.size() == whole.items.size());
+  for (const auto& item : whole.items) {
+    const auto& same = find(resumed, item.id);
+    REQUIRE(same.cells.size() == item.cells.size());
+    for (std::size_t i = 0; i < item.cells.size(); ++i)
+      CHECK(same.cells[i].times[0].median == item.cells[i].times[0].median);
+  }
+  CHECK(resumed.created == "2026-01-02T03:04:05Z");
+}
+
+TEST_CASE("a file of another machine is not gone on with") {
+  auto options = hour();
+  options.plan.only = {ItemKind::launch};
+  const auto file = measure(*make_twin(twin_of("dgx-a100")), options);
+  const auto message = test::error_of([&] { measure(*make_twin(twin_of("dgx-h100")), options, file); });
+  CHECK(message.find("the file is of another machine: system: 'dgx-a100' in the file, 'dgx-h100' here") !=
+        std::string::npos);
+}
+
+TEST_CASE("what a machine cannot do is written down with its reason, and the rest goes on") {
+  // GeForce: no peer access, no NVLS.
+  const auto file = measure(*make_twin(twin_of("pcie-rtx4090")), hour());
+  const auto& nvls = find(file, "collective/all_reduce/NVLS/Simple/8-ranks");
+  CHECK_FALSE(nvls.problem.empty());
+  CHECK(nvls.cells.empty());
+  CHECK(std::ranges::find(file.plan, nvls.id, &PlannedItem::id)->state == "failed");
+  CHECK(find(file, "pairs/staged/write").cells.size() == 56);
+  CHECK(find(file, "collective/all_reduce/8-ranks").complete);
+}
+
+TEST_CASE("what measures nothing says why") {
+  auto options = hour();
+  options.plan.only = {ItemKind::pattern};
+  auto one = twin_of("dgx-h100");
+  const auto message = test::error_of([&] {
+    options.plan.ops = {};
+    options.plan.only = {ItemKind::collective};
+    options.plan.sizes = {sim::gib(17)};  // above a quarter of the twin's 64 GiB
+    measure(*make_twin(one), options);
+  });
+  CHECK(message.find("nothing of what was asked for can be measured on this machine") != std::string::npos);
+}
+
+}  // namespace
