@@ -49,7 +49,8 @@ void learn_hardware(Everything& all) {
     if (s.system) systems.insert(*s.system);
     if (told.gpu.empty() && !s.devices.empty()) told.gpu = s.devices.front();
     told.nodes = std::max(told.nodes, s.nodes);
-    told.gpus_per_node = std::max(told.gpus_per_node, s.nodes > 1 ? s.ranks / s.nodes : std::max(s.ranks, s.gpus_per_node));
+    told.gpus_per_node =
+        std::max(told.gpus_per_node, s.nodes > 1 ? s.ranks / s.nodes : std::max(s.ranks, s.gpus_per_node));
     told.nics_per_node = std::max(told.nics_per_node, s.nics_per_node);
     told.nic_gbps = std::max(told.nic_gbps, s.nic_gbps);
     if (told.fabric.empty() && s.nodes > 1) told.fabric = s.fabric;
@@ -120,6 +121,7 @@ Diagnosis diagnose(const Measurements& measurements, const DiagnoseOptions& give
   options.nccl = all.nccl;
   auto machine = given.topology.empty() ? machine_of(all.hardware, all.system)
                                         : machine_of_topology(given.topology, given.params, all.hardware);
+  machine.profile = given.profile;
   Evidence evidence;
   if (machine.network == "tcp") {
     // What was used, not what the NICs can do.

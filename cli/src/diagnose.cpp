@@ -16,7 +16,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths;
-  std::string topology, gpu, nodes, gpus, nics, network, nccl;
+  std::string topology, gpu, nodes, gpus, nics, network, nccl, profile;
   std::vector<std::string> set, env, busbw, algbw, p2p, bidirectional, experts;
   bool json = false;
 };
@@ -64,7 +64,8 @@ calibration::DiagnoseOptions understand(const Options& o, calibration::Measureme
   auto& h = d.hardware;
   h.gpu = o.gpu;
   h.fabric = o.network;
-  if (!o.nodes.empty()) h.nodes = problems.collect([&] { return whole_number("--nodes", o.nodes, 1, 100'000); }).value_or(0);
+  if (!o.nodes.empty())
+    h.nodes = problems.collect([&] { return whole_number("--nodes", o.nodes, 1, 100'000); }).value_or(0);
   if (!o.gpus.empty())
     h.gpus_per_node = problems.collect([&] { return whole_number("--gpus", o.gpus, 1, 1'000'000); }).value_or(0);
   if (h.nodes > 1 && h.gpus_per_node > 0) {
@@ -85,6 +86,11 @@ calibration::DiagnoseOptions understand(const Options& o, calibration::Measureme
     });
   }
   if (!o.nccl.empty()) d.nccl = problems.collect([&] { return models::nccl::Version::parse(o.nccl); });
+  if (!o.profile.empty())
+    problems.collect([&] {
+      d.profile = topologies::Profile::read(o.profile);
+      return true;
+    });
   problems.collect([&] {
     d.params = assignments("--set", o.set);
     return true;
@@ -127,8 +133,9 @@ int perform(const Options& o, Io& io) {
   for (const auto& note : m.notes) io.log.note(note);
   for (auto& f : said.figures) m.figures.push_back(std::move(f));
   if (m.empty()) {
-    problems.add("nothing was measured", "name files (nccl-tests, perftest, nvbandwidth, case.yaml), or say a figure: "
-                                         "--busbw all_reduce=186GB/s");
+    problems.add("nothing was measured",
+                 "name files (nccl-tests, perftest, nvbandwidth, case.yaml), or say a figure: "
+                 "--busbw all_reduce=186GB/s");
     problems.finish();
   }
   const auto diagnosis = calibration::diagnose(m, options);
@@ -154,6 +161,7 @@ void add_diagnose(Form root) {
   form.group("Machine, where the measurements do not say it");
   form.text("-t,--topology", o->topology, "NAME|FILE", "catalog name, Linkcast YAML file, or NCCL topology XML");
   form.list("--set", o->set, "NAME=VALUE", "set a parameter of the topology; may be repeated");
+  form.text("--profile", o->profile, "FILE", "fitted numbers, as `linkcast calibrate fit` writes them");
   form.text("--gpu", o->gpu, "NAME", "the GPUs, as people call them: 'H100 SXM', 'RTX A6000'");
   form.text("--nodes", o->nodes, "N", "number of nodes");
   form.text("--gpus", o->gpus, "N", "number of GPUs in total");

@@ -17,6 +17,7 @@ import math
 import pathlib
 import random
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,9 +30,9 @@ KINDS = [  # label, words of a cause in a source, words of ours
     ("nvls", r"nvls disabled|nvls off", r"^NVLS disabled"),
     ("gdr read", r"off for reads", r"GPUDirect RDMA off for reads"),
     ("gdr", r"gpudirect rdma (off|disabled)|no gdrdma", r"^GPUDirect RDMA off:"),
-    ("tcp", r"tcp|sockets|ipoib|cxi", r"^TCP sockets"),
     ("p2p forced", r"p2p forced", r"^P2P forced"),
     ("p2p", r"p2p|peer-to-peer|staged", r"^P2P disabled"),
+    ("tcp", r"tcp|sockets|ipoib|cxi", r"^TCP sockets"),
     ("acs", r"\bacs\b", r"ACS"),
     ("vm", r"topology file", r"^virtual machine"),
     ("nics", r"nic selection|shared by|one 400g nic|single hca|only one of two", r"^wrong, shared"),
@@ -342,53 +343,114 @@ def judge_draws(linkcast, pool, count, seed):
     return list(pool.map(one, range(count)))
 
 
+# ---- the page ----------------------------------------------------------------------------------------------------
+
+def series_text(result, show):
+    healthy = [(d, a) for d, a in result if d["health"] == "ok"]
+    sick = [(d, a) for d, a in result if d["health"] != "ok"]
+    # "Not established" is no cause to be compared with.
+    known = [(d, a) for d, a in sick if "not established" not in d["cause"] and "not stated" not in d["cause"]]
+    wrong = [d["id"] for d, a in healthy if a["verdict"] == "degraded"]
+    first = sum(ranked(a)[:1] == [label(d["cause"], False)] for d, a in known)
+    three = sum(label(d["cause"], False) in ranked(a)[:3] for d, a in known)
+    if show:
+        for d, a in result:
+            truth = "healthy" if d["health"] == "ok" else "degraded"
+            if a["verdict"] != truth or truth == "degraded":
+                print(f"{d['id'][:58]:58} {truth:9} {a['verdict']:9} {a['confidence']:.2f}", label(d.get("cause") or "", False) if d in [x for x, _ in sick] else "",
+                      [(label(c["cause"], True), round(c["score"], 2)) for c in a["causes"][:4]], a.get("error", ""))
+    return table([
+        ["healthy series called degraded", f"{len(wrong)} of {len(healthy)}", ", ".join(wrong)],
+        ["healthy series of which nothing can be said", sum(a["verdict"] == "unknown" for _, a in healthy), "GPU not named by the source"],
+        ["degraded series called degraded", f"{sum(a['verdict'] == 'degraded' for _, a in sick)} of {len(sick)}",
+         "not: " + ", ".join(d["id"] for d, a in sick if a["verdict"] != "degraded")],
+        ["true cause first, where it is known", f"{first} of {len(known)}",
+         "not: " + ", ".join(d["id"] for d, a in known if ranked(a)[:1] != [label(d["cause"], False)])],
+        ["true cause among the first three", f"{three} of {len(known)}", ""]], ["", "", ""])
+
+
+def cases_text(result, show):
+    lines, right, total = [], collections.Counter(), collections.Counter()
+    for case, a in result:
+        truth = {"normal": "healthy"}.get(case["verdict"], case["verdict"])
+        total[truth] += 1
+        right[truth] += a["verdict"] == truth
+        lines.append([case["id"], truth, f"{a['verdict']} ({100 * a['confidence']:.0f} %)" if a["verdict"] != "unknown" else "unknown",
+                      case["cause"].split(":")[-1].strip() if truth == "healthy" else case["cause"],
+                      "; ".join(c["cause"].split(":")[-1].strip() if truth == "healthy" else c["cause"].split(":")[0] for c in a["causes"][:2])])
+        if show:
+            print(f"{'ok ' if a['verdict'] == truth else 'BAD'} {case['id']:34} {truth:9} {a['verdict']:9} {a['confidence']:.2f}", label(case["cause"], False), "|",
+                  [(label(c["cause"], True), round(c["score"], 2)) for c in a["causes"][:4]], a.get("error", ""))
+            for r in a["rows"][:4]:
+                print("       ", r["what"], r["measured_GBps"], r["expected_GBps"], r["low_GBps"])
+    head = f"Healthy called healthy: {right['healthy']} of {total['healthy']}; degraded called degraded: {right['degraded']} of {total['degraded']}."
+    return head + "\n\n" + table(lines, ["case", "truth", "verdict", "established cause", "ours"])
+
+
+def draws_text(draws, show):
+    if show:
+        for d in draws:
+            if not d.first:
+                print(d.index, d.truth, "|", d.what, "|", d.answer["verdict"], round(d.answer["confidence"], 2),
+                      [(label(c["cause"], True), round(c["score"], 2)) for c in d.answer["causes"][:4]], "alike" if d.right else "", d.answer.get("error", ""))
+    sick = [d for d in draws if d.truth != "normal"]
+    n = len(draws)
+    lines = [["verdict right", f"{sum(d.verdict_right for d in draws)} of {n}"],
+             ["verdict and cause right", f"{sum(d.right for d in draws)} of {n}"],
+             ["of these, the cause alone first", f"{sum(d.first for d in draws)} of {n}"],
+             ["healthy called healthy", f"{sum(d.verdict_right for d in draws if d.truth == 'normal')} of {n - len(sick)}"],
+             ["faults called degraded", f"{sum(d.verdict_right for d in sick)} of {len(sick)}"]]
+    return table(lines, ["drawn from a seed: system x fault x size of it x what was measured; noise of 3 % a point, 4 % a machine", ""])
+
+
+def confusion_text(draws):
+    def first(d):
+        return "normal" if d.answer["verdict"] == "healthy" else (ranked(d.answer) or ["unknown"])[0]
+    truths = sorted({d.truth for d in draws})
+    columns = sorted({first(d) for d in draws})
+    lines = []
+    for t in truths:
+        mine = [d for d in draws if d.truth == t]
+        lines.append([t, len(mine), *[sum(first(d) == c for d in mine) or "" for c in columns], f"{sum(d.right for d in mine)} of {len(mine)}"])
+    return table(lines, ["", "n", *columns, "right, or not told apart"])
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("linkcast")
     p.add_argument("--show", action="store_true")
     p.add_argument("--only", default="")
     p.add_argument("--draws", type=int, default=200)
+    p.add_argument("--seed", type=int, default=20261130)
     p.add_argument("--series", type=pathlib.Path, default=ROOT / "tests/data/collectives")
     p.add_argument("--cases", type=pathlib.Path, default=ROOT / "tests/data/diagnosis")
     o = p.parse_args()
-    p_seed = 20261130
+    linkcast = str(pathlib.Path(o.linkcast).resolve())
     pool = concurrent.futures.ThreadPoolExecutor(2)
+    made = {}
     if o.only in ("", "cases"):
-        right = collections.Counter()
-        for case, a in judge_cases(o.linkcast, pool, o.cases):
-            truth = {"normal": "healthy"}.get(case["verdict"], case["verdict"])
-            right[truth, a["verdict"] == truth] += 1
-            print(f"{'ok ' if a['verdict'] == truth else 'BAD'} {case['id']:34} {truth:9} {a['verdict']:9} {a['confidence']:.2f}",
-                  label(case["cause"], False), "|", [(label(c["cause"], True), round(c["score"], 2)) for c in a["causes"][:4]],
-                  a.get("error", ""))
-            if o.show:
-                for r in a["rows"][:6]:
-                    print("       ", r["what"], r["measured_GBps"], r["expected_GBps"], r["low_GBps"])
-        print(dict(right))
-    if o.only in ("", "draws"):
-        draws = judge_draws(o.linkcast, pool, o.draws, p_seed)
-        for d in draws:
-            if not d.first:
-                print(d.index, d.truth, "|", d.what, "|", d.answer["verdict"], round(d.answer["confidence"], 2),
-                      [(label(c["cause"], True), round(c["score"], 2)) for c in d.answer["causes"][:4]], "alike" if d.right else "",
-                      d.answer.get("error", ""))
-        print("verdict", sum(d.verdict_right for d in draws), "first", sum(d.first for d in draws), "right", sum(d.right for d in draws),
-              "of", len(draws))
+        made["cases"] = cases_text(judge_cases(linkcast, pool, o.cases), o.show)
+        print(made["cases"].split("\n")[0])
     if o.only in ("", "series"):
-        result = judge_series(o.linkcast, pool, o.series)
-        healthy = [(d, a) for d, a in result if d["health"] == "ok"]
-        sick = [(d, a) for d, a in result if d["health"] != "ok"]
-        for d, a in result:
-            truth = "healthy" if d["health"] == "ok" else "degraded"
-            if a["verdict"] != truth or truth == "degraded":
-                print(f"{d['id'][:58]:58} {truth:9} {a['verdict']:9} {a['confidence']:.2f}", label(d.get("cause") or "", False) if truth == "degraded" else "",
-                      [(label(c["cause"], True), round(c["score"], 2)) for c in a["causes"][:4]], a.get("error", "") or (a.get("notes") or [""])[-1][:90])
-        print("healthy called degraded", sum(a["verdict"] == "degraded" for _, a in healthy), "of", len(healthy),
-              "unknown", sum(a["verdict"] == "unknown" for _, a in healthy), "error", sum(a["verdict"] == "error" for _, a in healthy))
-        known = [(d, a) for d, a in sick if label(d["cause"], False) != "?" and "not established" not in d["cause"]]
-        print("degraded called degraded", sum(a["verdict"] == "degraded" for _, a in sick), "of", len(sick))
-        print("cause first", sum(ranked(a)[:1] == [label(d["cause"], False)] for d, a in known), "first three",
-              sum(label(d["cause"], False) in ranked(a)[:3] for d, a in known), "of", len(known))
+        made["series"] = series_text(judge_series(linkcast, pool, o.series), o.show)
+        print(made["series"])
+    if o.only in ("", "draws"):
+        draws = judge_draws(linkcast, pool, o.draws, o.seed)
+        made["draws"], made["confusion"] = draws_text(draws, o.show), confusion_text(draws)
+        print(made["draws"], made["confusion"], sep="\n\n")
+    if o.show or o.only:
+        return
+
+    def filled(match):
+        words = match.group(1)
+        if words in made:
+            return made[words]
+        argv = shlex.split(words)
+        out = subprocess.run([linkcast, *argv[1:]], capture_output=True, text=True, check=False).stdout
+        return f"```\n$ {words}\n{out}```"
+
+    page = re.sub(r"\{\{(.*?)\}\}", filled, (ROOT / "docs/diagnose.in.md").read_text())
+    (ROOT / "docs/diagnose.md").write_text(page)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "cluster_data.hpp"
+#include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/topologies/cluster.hpp"
 #include "network_data.hpp"
-#include "linkcast/sim/diagnostic.hpp"
 #include "network_ways.hpp"
 
 namespace linkcast::topologies {

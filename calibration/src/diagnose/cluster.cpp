@@ -1,6 +1,9 @@
 // Builds the machines of machine.hpp, whole or with what a fault changes of them.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <numeric>
 
 #include "machine.hpp"
@@ -38,6 +41,9 @@ std::string generic_yaml(const Machine& m, const Edit& edit) {
     const auto gpus = half(m.gpus, sockets, s), cards = half(nics, sockets, s);
     if (gpus.empty() && cards.empty()) continue;
     out += fmt::format("      - {{cpu: {}", s);
+    // Eight cards need more lanes than two sockets have: such boxes have a switch on each.
+    if (m.gpus > 6)
+      out += fmt::format(", switch: {}", old ? "pex8796" : m.pcie_link == "pcie-gen4" ? "pex88096" : "pex89144");
     if (!gpus.empty()) out += fmt::format(", gpus: [{}]", gpus);
     if (!cards.empty()) out += fmt::format(", nics: [{}]", cards);
     out += "}\n";
@@ -45,8 +51,22 @@ std::string generic_yaml(const Machine& m, const Edit& edit) {
   return out;
 }
 
+/// A file is extended from beside it.
+bool is_file(const Machine& m) { return !m.topology.empty() && std::filesystem::exists(m.topology); }
+
+std::string place_of(const Machine& m) {
+  if (!is_file(m)) return m.name;
+  return (std::filesystem::path(m.topology).parent_path() / "diagnosed.yaml").string();
+}
+
 std::string catalog_yaml(const Machine& m, const Edit& edit) {
-  std::string out = fmt::format("schema: linkcast.topology/1\nextends: {}\n", m.topology);
+  if (!m.whole_yaml.empty()) {
+    if (!edit.pcie_link.empty() || edit.lanes > 0 || edit.no_pcie_p2p)
+      throw sim::InputError(fmt::format("the slots of '{}' cannot be changed", m.name));
+    return m.whole_yaml;
+  }
+  std::string out = fmt::format("schema: linkcast.topology/1\nextends: {}\n",
+                                is_file(m) ? std::filesystem::path(m.topology).filename().string() : m.topology);
   if (!m.parts_yaml.empty()) {
     out += "parts:\n  gpus:";
     for (const char c : m.parts_yaml) out += c == '\n' ? std::string("\n  ") : std::string(1, c);
@@ -135,15 +155,20 @@ std::string Edit::key() const {
 topologies::Cluster cluster_of(const Machine& m, int nodes, int gpus, const Edit& edit) {
   topologies::ClusterOptions options;
   options.params = m.params;
+  options.profile = m.profile;
+  // "3 x NVL8": parts of racks that are larger than a host.
+  if (const auto trays = options.params.find("trays");
+      trays != options.params.end() && gpus > 4 * std::atoi(trays->second.c_str()))
+    trays->second = std::to_string(std::min(18, (gpus + 3) / 4));
   const auto network = edit.network.empty() ? m.network : edit.network;
   if (m.described_network) {
     if (!network.empty()) options.fabric = network;
-    auto cluster = topologies::load_cluster_text(yaml_of(m, edit), m.name, options);
+    auto cluster = topologies::load_cluster_text(yaml_of(m, edit), place_of(m), options);
     if (nodes > cluster.nodes())
       throw sim::InputError(fmt::format("{} nodes were measured, but '{}' has {}", nodes, m.name, cluster.nodes()));
     return slowed(cut(cluster, nodes, gpus), edit);
   }
-  const auto whole = topologies::load_cluster_text(yaml_of(m, edit), m.name, options).machine(0);
+  const auto whole = topologies::load_cluster_text(yaml_of(m, edit), place_of(m), options).machine(0);
   if (gpus > static_cast<int>(whole.gpus().size()))
     throw sim::InputError(
         fmt::format("{} GPUs a node were measured, but '{}' has {}", gpus, m.name, whole.gpus().size()));
@@ -156,7 +181,7 @@ topologies::Cluster cluster_of(const Machine& m, int nodes, int gpus, const Edit
   const double gbps = m.nic_gbps > 0 ? m.nic_gbps : own.gbps;
   const auto kind = network.empty() ? usual_network(node) : network;
   if (count != own.count || gbps != own.gbps) node = with_nics(node, count, gbps, kind == "efa");
-  return slowed(topologies::ideal_cluster(node, nodes, kind), edit);
+  return slowed(topologies::ideal_cluster(node, nodes, kind, m.profile.get()), edit);
 }
 
 }  // namespace linkcast::calibration::diagnosis

@@ -179,7 +179,8 @@ std::vector<Cause> causes_of(const std::vector<Hypothesis>& hypotheses, const st
   if (healthy) out = normal_reasons(evidence, predictor, scene, hypotheses[best_normal], normal);
   const auto reasons = out.size();
   for (const auto& [minus, cause] : order) {
-    if (out.size() - reasons >= most_causes || -minus < least_score) break;
+    if (out.size() - reasons >= most_causes || (out.size() - reasons >= 3 && -minus < least_score)) break;
+    if (healthy && -minus < least_score) break;
     const auto& sum = sums[cause];
     const auto& h = hypotheses[sum.best];
     out.push_back({cause,

@@ -104,7 +104,7 @@ class List {
     // Staging in host memory varies from box to box by what its memory and root complex carry: the slowest published
     // GeForce boxes reach a fifth of the fastest.
     for (const double share : {1.0, 0.75, 0.55, 0.4, 0.28, 0.2, 0.14, 0.1}) {
-      if (!s_.inside && !s_.pairs) break;
+      if ((!s_.inside && !s_.pairs) || (s_.nvlink && share < 0.5)) break;
       auto h = fault("P2P disabled or unavailable: copies are staged through host memory", prior / 8,
                      "GPUs do not reach each other directly; every byte goes through host memory (SHM)",
                      "nvidia-smi topo -p2p r; NCCL_DEBUG=INFO all_reduce_perf -g 2 2>&1 | grep -E 'via (SHM|P2P)'");

@@ -49,7 +49,11 @@ void one_gpu(const Evidence& evidence, std::vector<Hypothesis>& out) {
     };
     out.push_back(std::move(h));
   };
+  const bool nvlink =
+      std::any_of(evidence.seen.begin(), evidence.seen.end(), [](const Observation& o) { return o.over_nvlink; });
   for (const double f : {0.85, 0.77, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.1}) {
+    // Over PCIe, sockets and switches make differences of this size on healthy boxes.
+    if (!nvlink && f > 0.75) continue;
     add("one GPU's path is bad (link down or narrow)", 0.05 / 9, f,
         fmt::format("row and column of GPU {} at {:.0f} %", worst, 100 * f),
         [worst](const Observation& o) { return o.from == worst || o.to == worst; });

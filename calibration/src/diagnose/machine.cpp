@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
+#include "linkcast/topologies/describe.hpp"
 #include "machine_kinds.hpp"
 
 namespace linkcast::calibration::diagnosis {
@@ -141,6 +143,7 @@ Machine machine_of_topology(const std::string& topology, const std::map<std::str
   m.params = params;
   m.name = cluster.name();
   m.described_network = cluster.nodes() > 1;
+  if (std::filesystem::path(topology).extension() == ".xml") m.whole_yaml = topologies::to_yaml(cluster.machine(0));
   m.gpus = cluster.gpus_per_node();
   m.nodes = cluster.nodes();
   const int gpus = m.gpus;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct Edit {
 struct Machine {
   std::string topology;                       // catalog name or file; empty: a generic box of `part`
   std::map<std::string, std::string> params;  // of the topology
+  std::string whole_yaml;                     // what was imported (NCCL's XML): cannot be extended
   std::string part;                           // GPU part of a generic box
   std::string parts_yaml;                     // definition of parts that the catalog lacks
   std::string pcie_link = "pcie-gen4";
@@ -47,6 +49,7 @@ struct Machine {
   double nic_gbps = 0;      // 0: as its own
   std::string network;      // kind; empty: as its NICs have
   bool nvlink_domain = false;
+  std::shared_ptr<const topologies::Profile> profile;
   std::vector<std::string> sentences;  // what was taken for granted
 };
 

@@ -65,18 +65,15 @@ void observe_shape(const Series& s, const std::vector<double>& measured, const s
     if (!base.empty()) base_large.push_back(base[i]);
   }
   if (large.size() < 6) return;
-  const auto middle_of_last = [](std::vector<double> v) {
-    std::sort(v.end() - 3, v.end());
-    return v[v.size() - 2];
-  };
+  const auto best_of_last = [](const std::vector<double>& v) { return *std::max_element(v.end() - 3, v.end()); };
   Observation o;
   o.kind = Kind::shape;
   o.what = fmt::format("{}: the largest sizes over the best size",
                        s.op == models::nccl::Op::all_reduce ? "all_reduce" : std::string(models::nccl::name_of(s.op)));
-  o.measured = middle_of_last(large) / peak;
-  o.base = base_large.empty() ? 1.0 : std::min(1.0, middle_of_last(base_large) / base_peak);
+  o.measured = best_of_last(large) / peak;
+  o.base = base_large.empty() ? 1.0 : std::min(1.0, best_of_last(base_large) / base_peak);
   o.group = "shape " + s.id;
-  o.bias = std::hypot(0.06, 2 * noise);
+  o.bias = std::hypot(0.05, noise);
   o.several_nodes = s.nodes > 1;
   evidence.seen.push_back(o);
 }
@@ -98,7 +95,7 @@ Interval interval_of(const Machine& machine, models::nccl::Op op, bool several_n
   // Bounds: sites with the same machine differ by 4 to 8 % from 64 MiB (more across nodes) and by a third where the
   // launch decides; a table of a few series must not claim less, nor more than any fault changes.
   constexpr std::array<std::array<double, 2>, 3> least{{{0.30, 0.35}, {0.08, 0.12}, {0.045, 0.07}}};
-  constexpr std::array<double, 3> most{0.6, 0.3, 0.16}, scatter{0.10, 0.05, 0.02};
+  constexpr std::array<double, 3> most{0.6, 0.3, 0.13}, scatter{0.10, 0.05, 0.02};
   const auto c = static_cast<std::size_t>(size_class(size));
   const double floor = least[c][several_nodes ? 1 : 0];
   const auto error = expected_error(machine.system + (several_nodes ? "*N" : ""), "", op, size);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "linkcast/calibration/measurements.hpp"
+#include "linkcast/topologies/profile.hpp"
 
 namespace linkcast::calibration {
 
@@ -15,7 +17,8 @@ namespace linkcast::calibration {
 struct DiagnoseOptions {
   std::string topology;  // catalog name or file; empty: as the measurements say
   std::map<std::string, std::string> params;
-  Hardware hardware;  // what is set here is used where the measurements are silent
+  std::shared_ptr<const topologies::Profile> profile;  // fitted numbers, over those of the catalog
+  Hardware hardware;                                   // what is set here is used where the measurements are silent
   std::optional<models::nccl::Version> nccl;
   models::nccl::Environment env;
   int threads = 0;  // 0: all cores; results do not depend on it
