@@ -16,6 +16,7 @@ std::string generic_yaml(const Machine& m, const Edit& edit) {
   const int nics = std::max(1, m.nics);
   const int sockets = m.gpus > 2 ? 2 : 1;
   const bool old = m.pcie_link == "pcie-gen3";
+  const bool soc = m.parts_yaml.find("compute_capability: 121") != std::string::npos;  // GB10: CPU and GPU in one
   const auto link = edit.pcie_link.empty() ? m.pcie_link : edit.pcie_link;
   std::string out = "schema: linkcast.topology/1\n";
   if (!m.parts_yaml.empty())
@@ -27,8 +28,16 @@ std::string generic_yaml(const Machine& m, const Edit& edit) {
   out += fmt::format(
       "node:\n  host: {}\n  cpus: {{model: {}, count: 2, link: {}}}\n  gpus: {{model: {}, count: {}}}\n"
       "  nics: {{model: connectx-7, count: {}, rate: {} Gb/s}}\n{}",
-      old ? "xeon" : "epyc", old ? "xeon-skl" : "epyc-milan", old ? "upi-skl" : "xgmi2", m.part, m.gpus, nics,
-      m.nic_gbps > 0 ? m.nic_gbps : 100, m.overlay);
+      soc   ? "grace"
+      : old ? "xeon"
+            : "epyc",
+      soc   ? "grace"
+      : old ? "xeon-skl"
+            : "epyc-milan",
+      soc   ? "nvlink-c2c-grace"
+      : old ? "upi-skl"
+            : "xgmi2",
+      m.part, m.gpus, nics, m.nic_gbps > 0 ? m.nic_gbps : 100, m.overlay);
   out += fmt::format("  pcie:\n    link: {}\n    lanes: {}\n    p2p: {}\n    trees:\n", link,
                      edit.lanes > 0 ? edit.lanes : m.lanes, !edit.no_pcie_p2p);
   const auto half = [](int n, int sockets_of, int s) {

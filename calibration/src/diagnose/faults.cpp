@@ -127,7 +127,7 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
     if (!shapes) break;
     Hypothesis h;
     h.cause = "unexplained: a plateau below the peak";
-    h.prior = 0.004;
+    h.prior = 0.006;
     h.share = [drop](const Observation& o) { return o.kind == Kind::shape ? drop : 1.0; };
     h.says = fmt::format("the largest sizes reach {:.0f} % of the best", 100 * drop);
     h.confirm = "rerun with -n 100 -b 1M -e 1G -f 2 and watch clocks and retries (nvidia-smi dmon, perfquery)";
@@ -137,7 +137,7 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   for (const auto& h : out) (h.normal ? normals : faults) += h.prior;
   // Four of ten people who asked had a healthy machine; of those who only check, most.
   for (auto& h : out)
-    h.prior *= h.normal ? (scene.geforce ? 0.3 : 0.6) / normals : (scene.geforce ? 0.7 : 0.4) / faults;
+    h.prior *= h.normal ? (scene.geforce ? 0.3 : 0.8) / normals : (scene.geforce ? 0.7 : 0.2) / faults;
   return out;
 }
 

@@ -1,6 +1,8 @@
 // Faults within a machine: NVLink, NVSwitch, NVLS, peer access, slots, sockets, launch, and how a test was set up.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "faults.hpp"
 
 namespace linkcast::calibration::diagnosis {
@@ -174,7 +176,10 @@ class List {
   }
 
   void launch() {
-    if (!s_.inside && !s_.several) return;
+    const bool small = std::any_of(e_.seen.begin(), e_.seen.end(), [](const Observation& o) {
+      return o.kind == Kind::collective && o.size && *o.size <= sim::Bytes{262144};
+    });
+    if (!small) return;
     for (const double us : {150.0, 300.0, 600.0}) {
       auto h = fault("in-process launch overhead: the host cannot enqueue fast enough", 0.004,
                      fmt::format("no call takes less than {:.0f} us, whatever its size", us),

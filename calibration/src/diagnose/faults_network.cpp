@@ -57,16 +57,17 @@ class List {
     constexpr std::pair<double, double> shares[] = {{1.0, 0.2},  {0.85, 0.1},  {0.7, 0.15},  {0.5, 0.2},   {0.36, 0.12},
                                                     {0.25, 0.1}, {0.16, 0.06}, {0.09, 0.04}, {0.055, 0.03}};
     for (const auto& [f, weight] : shares)
-      for (const double small : {1.0, 0.6, 0.35}) {
+      for (const auto& [small, plateau] : {std::pair{1.0, 1.0}, {0.6, 1.0}, {0.35, 1.0}, {0.35, 0.5}}) {
         auto h = fault("GPUDirect RDMA off: every byte is staged through host memory",
-                       (e_.crippling.contains("NCCL_NET_GDR_LEVEL") ? 2.0 : 0.11) * weight / 3,
+                       (e_.crippling.contains("NCCL_NET_GDR_LEVEL") ? 2.0 : 0.11) * weight / 4,
                        "NICs do not reach GPU memory: staged through the host, flat from 8 to 16 MiB on",
                        "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep GDRDMA; lsmod | grep -e nvidia_peermem");
         h.software.env["NCCL_NET_GDR_LEVEL"] = "LOC";
         // Small messages wait for the proxy's copies through the host as well.
         slow_cables(std::move(h), f, f, 1);
-        out_.back().share = [small, f](const Observation& o) {
+        out_.back().share = [small = small, plateau = plateau, f = f](const Observation& o) {
           if (o.kind == Kind::expert && o.several_nodes) return f;
+          if (o.kind == Kind::shape) return o.several_nodes ? plateau : 1.0;
           if (o.kind == Kind::test) return o.memory == MemoryKind::gpu ? std::min(f, 0.7) : 1.0;
           return outside(o) && o.size && *o.size < sim::mib(1) ? small : 1.0;
         };
@@ -185,7 +186,7 @@ class List {
 
   void software() {
     for (const double f : {0.5, 0.62, 0.75}) {
-      auto h = fault("too few channels or queue pairs for each network peer", (s_.gpu_known ? 0.12 : 0.02) / 3,
+      auto h = fault("too few channels or queue pairs for each network peer", (s_.gpu_known ? 0.06 : 0.02) / 3,
                      fmt::format("send/recv keeps too little in flight: {:.0f} % of the rate", 100 * f),
                      "NCCL_NCHANNELS_PER_NET_PEER=4 sendrecv_perf …; NCCL_IB_QPS_PER_CONNECTION=4");
       h.share = [f](const Observation& o) {

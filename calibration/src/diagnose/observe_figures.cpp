@@ -146,7 +146,7 @@ class Figures {
     o.algorithm = base.back().algorithm, o.bound_by = base.back().bound_by;
     const auto w = interval_of(machine_, probe.op, net, *o.size);
     o.bias = std::hypot(w.bias, o.size_open ? 0.03 : 0.0) + (o.average ? 0.12 : 0);
-    o.scatter = 0.02;
+    o.scatter = o.average ? 0.15 : 0.02;
     o.group = fmt::format("{} {} x {}", models::nccl::name_of(probe.op), probe.nodes, probe.gpus);
     o.probe = static_cast<int>(evidence_.probes.size());
     row(o, o.average ? 0 : 1);

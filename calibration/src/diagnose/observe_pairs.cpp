@@ -64,14 +64,17 @@ void observe_matrix(const PairMatrix& m, int index, const PairRates* rates, Evid
                  : staged ? rates->staged(m.bidirectional)
                           : rates->pair(o.from, o.to, m.bidirectional);
         // Which cards share a switch or a socket is not known: what lies between is normal.
-        if (!o.over_nvlink && !staged && !host) o.bias = 0.14;
+        if (!o.over_nvlink && !staged && !host) {
+          o.base = 0.95 * rates->best_pair(m.bidirectional);
+          o.bias = 0.14;
+        }
         if (m.bidirectional && host) o.bias = 0.5;
       } else if (alike) {
         o.base = all;
       }
       if (o.base <= 0) continue;
       o.group = fmt::format("matrix {}", index);
-      o.scatter = o.over_nvlink ? 0.03 : 0.07;
+      o.scatter = o.over_nvlink ? 0.03 : 0.10;
       cells.push_back(std::move(o));
     }
   }
