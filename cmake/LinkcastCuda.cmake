@@ -7,12 +7,12 @@ set_property(CACHE LINKCAST_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(LINKCAST_HAS_CUDA FALSE)
 
 if(LINKCAST_CUDA STREQUAL "AUTO" OR LINKCAST_CUDA)
-  if(NOT CMAKE_CUDA_COMPILER)
-    # nvcc is often installed without being in PATH.
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    # nvcc is often installed without being in PATH. By way of CUDACXX, so that check_language tries it out first.
     find_program(LINKCAST_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
     mark_as_advanced(LINKCAST_NVCC)
     if(LINKCAST_NVCC)
-      set(CMAKE_CUDA_COMPILER "${LINKCAST_NVCC}")
+      set(ENV{CUDACXX} "${LINKCAST_NVCC}")
     endif()
   endif()
   if(NOT CMAKE_CUDA_HOST_COMPILER AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)

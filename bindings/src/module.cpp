@@ -30,17 +30,24 @@ using topologies::Cluster;
 using topologies::Fabric;
 using Words = std::map<std::string, std::string>;
 
-Fabric load(const std::string& name_or_path, int nodes, const Words& params) {
+std::shared_ptr<const topologies::Profile> profile_of(const std::optional<std::string>& path) {
+  return path ? topologies::Profile::read(*path) : nullptr;
+}
+
+Fabric load(const std::string& name_or_path, int nodes, const Words& params,
+            const std::optional<std::string>& profile) {
   py::gil_scoped_release unlocked;
-  return topologies::load(name_or_path, {nodes, params});
+  return topologies::load(name_or_path, {nodes, params, profile_of(profile)});
 }
 
 Cluster load_cluster(const std::string& name_or_path, int nodes, const Words& params,
-                     const std::optional<std::string>& network, const std::optional<std::string>& routing) {
+                     const std::optional<std::string>& network, const std::optional<std::string>& routing,
+                     const std::optional<std::string>& profile) {
   py::gil_scoped_release unlocked;
   topologies::ClusterOptions options;
   options.nodes = nodes;
   options.params = params;
+  options.profile = profile_of(profile);
   options.fabric = network;
   if (routing) options.routing = routing_of(*routing);
   return topologies::load_cluster(name_or_path, options);
@@ -148,8 +155,9 @@ py::dict summary_of(const calibration::ErrorSummary& s) {
 
 py::dict validate(const std::vector<std::string>& paths, const std::string& fidelity, const std::string& floor,
                   int threads, const std::optional<std::string>& op, const std::optional<std::string>& system,
-                  std::optional<int> ranks) {
+                  std::optional<int> ranks, const std::optional<std::string>& profile) {
   calibration::ValidateOptions options;
+  options.profile = profile_of(profile);
   options.fidelity = fidelity_of(fidelity);
   options.floor = floor_of(floor);
   options.threads = threads;
@@ -213,7 +221,7 @@ PYBIND11_MODULE(_core, m) {
   register_errors(m);
 
   py::class_<Fabric>(m, "Fabric")
-      .def_static("load", &load, py::arg("name_or_path"), py::arg("nodes"), py::arg("params"))
+      .def_static("load", &load, py::arg("name_or_path"), py::arg("nodes"), py::arg("params"), py::arg("profile"))
       .def_property_readonly("name", [](const Fabric& f) { return f.name(); })
       .def_property_readonly("gpus", &gpu_names)
       .def_property_readonly("bisection_GBps",
@@ -227,14 +235,15 @@ PYBIND11_MODULE(_core, m) {
   py::class_<Cluster>(m, "Cluster")
       .def(py::init<Fabric>(), py::arg("machine"))
       .def_static("load", &load_cluster, py::arg("name_or_path"), py::arg("nodes"), py::arg("params"),
-                  py::arg("network"), py::arg("routing"))
+                  py::arg("network"), py::arg("routing"), py::arg("profile"))
       .def_property_readonly("name", [](const Cluster& c) { return c.name(); })
       .def_property_readonly("nodes", &Cluster::nodes)
       .def_property_readonly("ranks", &Cluster::ranks)
       .def_property_readonly("gpus_per_node", &Cluster::gpus_per_node)
-      .def_property_readonly(
-          "assumptions",
-          [](const Cluster& c) { return std::vector<std::string>{c.assumptions().begin(), c.assumptions().end()}; })
+      .def_property_readonly("assumptions",
+                             [](const Cluster& c) {
+                               return std::vector<std::string>{c.assumptions().begin(), c.assumptions().end()};
+                             })
       .def(
           "job",
           [](const Cluster& c, const std::vector<int>& nodes, const std::vector<int>& gpus) {
@@ -260,5 +269,5 @@ PYBIND11_MODULE(_core, m) {
       py::arg("launch"), py::arg("launch_floor_us"), py::arg("fidelity"), py::arg("dtype"), py::arg("in_place"),
       py::arg("root"), py::arg("registered"), py::arg("symmetric_windows"));
   m.def("validate", &validate, py::arg("paths"), py::kw_only(), py::arg("fidelity"), py::arg("floor"),
-        py::arg("threads"), py::arg("op"), py::arg("system"), py::arg("ranks"));
+        py::arg("threads"), py::arg("op"), py::arg("system"), py::arg("ranks"), py::arg("profile"));
 }

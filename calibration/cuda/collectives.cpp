@@ -84,7 +84,6 @@ struct Collectives::Impl {
   int ranks_of(const CollectiveRequest& r) const { return r.ranks == 0 ? all_ranks : r.ranks; }
 
   void make(const CollectiveRequest& r, const std::string& id_bytes) {
-    drop(true);
     ncclUniqueId id;
     if (id_bytes.size() != sizeof id.internal) throw sim::InternalError("a communicator without an id");
     std::memcpy(id.internal, id_bytes.data(), sizeof id.internal);
@@ -241,14 +240,17 @@ std::string Collectives::new_id() const {
   return {id.internal, sizeof id.internal};
 }
 
+void Collectives::release(bool sound) { impl_->drop(sound); }
+
 LocalSamples Collectives::run(const CollectiveRequest& r, const std::string& id, const std::function<void()>& barrier) {
   const int ranks = impl_->ranks_of(r);
   if (ranks < 2 || ranks > impl_->all_ranks)
     throw sim::InputError(fmt::format("a collective of {} ranks", ranks),
                           fmt::format("2 to {} here", impl_->all_ranks));
+  if (!id.empty()) impl_->drop(true);
   if (impl_->first_rank >= ranks) return {};
   try {
-    if (needs_communicator(r)) impl_->make(r, id);
+    if (!id.empty()) impl_->make(r, id);
     return impl_->run(r, barrier);
   } catch (...) {
     impl_->drop(false);
@@ -268,6 +270,7 @@ Collectives::Collectives(const NcclLibrary&, std::vector<int>, int, int) {}
 Collectives::~Collectives() = default;
 bool Collectives::needs_communicator(const CollectiveRequest&) const { return false; }
 std::string Collectives::new_id() const { return {}; }
+void Collectives::release(bool) {}
 LocalSamples Collectives::run(const CollectiveRequest&, const std::string&, const std::function<void()>&) {
   throw sim::InputError("no collectives without NCCL");
 }

@@ -23,12 +23,16 @@ class Collectives {
   Collectives(const NcclLibrary& nccl, std::vector<int> devices, int first_rank, int ranks);
   ~Collectives();
 
-  /// Whether a request needs another communicator than the last one. Then run() needs an id that is new.
+  /// Whether a request needs another communicator than the last one. Then run() needs an id that is new, on every
+  /// process.
   bool needs_communicator(const CollectiveRequest& request) const;
   /// Bytes that all processes must be given.
   std::string new_id() const;
-  /// Called on all processes with the same request. `barrier` is called before every round, and returns when all
-  /// processes have called theirs. Processes without a rank in the request return at once, without samples.
+  /// Gives the communicator back: `sound` false where a call failed or may hang. The next run needs a new one.
+  void release(bool sound);
+  /// Called on all processes with the same request. An `id` makes a new communicator; empty: the last one. `barrier` is
+  /// called before every round, and returns when all processes have called theirs. Processes without a rank in the
+  /// request return at once, without samples.
   LocalSamples run(const CollectiveRequest& request, const std::string& id, const std::function<void()>& barrier);
 
  private:

@@ -88,9 +88,7 @@ void synchronize(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "cu
 
 }  // namespace
 
-Copies::Copies(int gpus) : gpus_{gpus}, access_(static_cast<std::size_t>(gpus)) {
-  for (auto& row : access_) row.resize(static_cast<std::size_t>(gpus));
-}
+Copies::Copies(int gpus) : gpus_{gpus} {}
 
 void Copies::check_gpu(int gpu) const {
   if (gpu < 0 || gpu >= gpus_)
@@ -104,23 +102,25 @@ bool Copies::can_access(int from, int to) const {
   return can != 0;
 }
 
-void Copies::set_access(int from, int to, bool on) {
-  auto&& now = access_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-  if (from == to || now == on) return;
+void Copies::set_access(int from, int to, bool on) const {
+  if (from == to) return;
   const OnDevice here(from);
   if (on) {
     if (!can_access(from, to))
       throw sim::InputError(fmt::format("GPU {} has no peer access to GPU {}", from, to),
                             "'nvidia-smi topo -p2p rw' says why; such pairs go through host memory");
     const auto result = cudaDeviceEnablePeerAccess(to, 0);
-    if (result == cudaErrorPeerAccessAlreadyEnabled)  // by NCCL
+    if (result == cudaErrorPeerAccessAlreadyEnabled)  // by an earlier request, or by NCCL
       cudaGetLastError();
     else
       check(result, "cudaDeviceEnablePeerAccess");
   } else {
-    check(cudaDeviceDisablePeerAccess(to), "cudaDeviceDisablePeerAccess");
+    const auto result = cudaDeviceDisablePeerAccess(to);
+    if (result == cudaErrorPeerAccessNotEnabled)
+      cudaGetLastError();
+    else
+      check(result, "cudaDeviceDisablePeerAccess");
   }
-  now = on;
 }
 
 CopyResult Copies::copy(const CopyRequest& r) {

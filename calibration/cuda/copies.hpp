@@ -16,10 +16,9 @@ class Copies {
   bool can_access(int from, int to) const;
 
  private:
-  void set_access(int from, int to, bool on);
+  void set_access(int from, int to, bool on) const;
   void check_gpu(int gpu) const;
   int gpus_;
-  std::vector<std::vector<bool>> access_;  // that is enabled now
 };
 
 }  // namespace linkcast::calibration::cuda

@@ -262,6 +262,8 @@ class Real final : public Machine {
   CopyResult copy(const CopyRequest& request) override {
     auto r = request;
     for (auto& t : r.transfers) t = {device_or_host(t.from), device_or_host(t.to)};
+    // A communicator may rely on the peer access that is about to be switched off.
+    if (!r.peer_access) collectives_->release(true);
     return copies_.copy(r);
   }
   Timing chase(const ChaseRequest& request) override {
@@ -278,6 +280,24 @@ class Real final : public Machine {
 
   CollectiveResult collective(const CollectiveRequest& request) override {
     if (!nccl_.problem().empty()) throw sim::InputError(nccl_.problem());
+    try {
+      return collective_of_all(request);
+    } catch (const sim::InputError&) {
+      // The processes no longer agree on what they have: the next call makes a new communicator.
+      collectives_->release(false);
+      throw;
+    }
+  }
+
+  double elapsed_s() const override {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+
+ private:
+  int device(int gpu) const { return group_ && gpu == 0 ? first_device_ : gpu; }
+  int device_or_host(int gpu) const { return gpu == host_memory ? gpu : device(gpu); }
+
+  CollectiveResult collective_of_all(const CollectiveRequest& request) {
     const auto id = collectives_->needs_communicator(request) ? collectives_->new_id() : std::string{};
     others_.ask(request, id);
     cuda::LocalSamples own;
@@ -296,14 +316,6 @@ class Real final : public Machine {
     all.push_back(std::move(own));
     return combined(all, request.repeat.rounds);
   }
-
-  double elapsed_s() const override {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-  }
-
- private:
-  int device(int gpu) const { return group_ && gpu == 0 ? first_device_ : gpu; }
-  int device_or_host(int gpu) const { return gpu == host_memory ? gpu : device(gpu); }
 
   /// Of each round the mean of the processes' clocks, as nccl-tests prints it, and the slowest GPU by events.
   static CollectiveResult combined(const std::vector<cuda::LocalSamples>& all, int rounds) {

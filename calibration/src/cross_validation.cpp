@@ -167,22 +167,27 @@ CrossValidation cross_validate(const Measurements& measurements, const FitOption
 }
 
 std::string json_report(const CrossValidation& v) {
-  nlohmann::json out{{"schema", "linkcast.cross_validation/1"}, {"sources", nlohmann::json::array()}};
+  nlohmann::json out{{"schema", "linkcast.cross_validation/1"},
+                     {"columns", {"size_bytes", "measured_us", "predicted_us", "predicted_seen_us"}},
+                     {"series", nlohmann::json::array()}};
+  const auto rounded = [](double seconds) { return std::round(seconds * 1e8) / 100; };
   for (const auto& s : v.sources) {
-    nlohmann::json source{{"source", s.source}, {"points", nlohmann::json::array()}};
+    std::map<std::string, nlohmann::json> by_id;
     for (std::size_t k = 0; k < s.points.size(); ++k) {
       const auto& p = s.points[k];
-      source["points"].push_back({{"id", p.id},
-                                  {"system", p.system},
-                                  {"collective", name_of(p.op)},
-                                  {"size_bytes", p.size.count()},
-                                  {"measured_us", p.measured * 1e6},
-                                  {"predicted_us", p.predicted * 1e6},
-                                  {"predicted_seen_us", s.predicted_seen[k] * 1e6}});
+      auto& series = by_id[p.id];
+      if (series.is_null())
+        series = {{"source", s.source},
+                  {"id", p.id},
+                  {"system", p.system},
+                  {"collective", name_of(p.op)},
+                  {"rows", nlohmann::json::array()}};
+      series["rows"].push_back(
+          {p.size.count(), rounded(p.measured), rounded(p.predicted), rounded(s.predicted_seen[k])});
     }
-    out["sources"].push_back(std::move(source));
+    for (auto& [id, series] : by_id) out["series"].push_back(std::move(series));
   }
-  return out.dump(1) + "\n";
+  return out.dump() + "\n";
 }
 
 std::string text_report(const CrossValidation& v) {

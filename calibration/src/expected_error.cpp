@@ -1,14 +1,14 @@
-// See expected_error.hpp. Looks a row up; the rows are made by `linkcast validate --expected-errors`.
+// See expected_error.hpp. Looks a row up; how rows and factors are made stands in expectations.cpp.
 #include "linkcast/calibration/expected_error.hpp"
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <map>
 #include <tuple>
-#include <vector>
+
+#include "nearness.hpp"
 
 namespace linkcast::calibration {
 namespace {
@@ -16,13 +16,7 @@ namespace {
 using models::nccl::Op;
 using enum SizeClass;
 
-// The last row closes the list, so that an empty table compiles.
-constexpr ErrorRow rows[] = {
-#include "expected_error_table.inc"
-    {"", "", Op::all_reduce, below_1M, 0, 0, 0, 0, 0},
-};
-
-constexpr std::array class_names{"below_1M", "from_1M_to_64M", "from_64M"};
+}  // namespace
 
 int distance(const ErrorRow& row, std::string_view system, std::string_view architecture, Op op, SizeClass sizes) {
   const int classes = std::abs(static_cast<int>(row.sizes) - static_cast<int>(sizes));
@@ -31,63 +25,80 @@ int distance(const ErrorRow& row, std::string_view system, std::string_view arch
          (row.system != system ? 2 : 0) + (row.op != op ? 1 : 0);
 }
 
-}  // namespace
-
-SizeClass size_class(sim::Bytes size) {
-  if (size < sim::mib(1)) return below_1M;
-  return size < sim::mib(64) ? from_1M_to_64M : from_64M;
+Nearness nearness(int distance) {
+  if (distance == 0) return Nearness::same;
+  if (distance == 1) return Nearness::other_collective;
+  return distance < 4 ? Nearness::same_architecture : Nearness::other;
 }
 
-std::span<const ErrorRow> calibrated_errors() { return {std::begin(rows), std::size(rows) - 1}; }
-
-std::optional<ExpectedError> expected_error(std::string_view system, std::string_view architecture, Op op,
-                                            sim::Bytes size, std::span<const ErrorRow> table) {
-  if (table.empty()) return std::nullopt;
+const ErrorRow* nearest_row(std::span<const ErrorRow> table, std::string_view system, std::string_view architecture,
+                            Op op, SizeClass sizes) {
   const auto key = [&](const ErrorRow& row) {
-    return std::tuple{distance(row, system, architecture, op, size_class(size)), -row.p90_percent};
+    return std::tuple{distance(row, system, architecture, op, sizes), -row.p90_percent};
   };
-  const auto& row =
-      *std::min_element(table.begin(), table.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  ExpectedError error;
-  error.percent = row.median_percent;
-  error.p90_percent = row.p90_percent;
-  error.extrapolated = distance(row, system, architecture, op, size_class(size)) != 0 || size.count() < row.smallest ||
-                       size.count() > row.largest;
-  error.from = fmt::format("{} {}, {} points", row.system, name_of(row.op), row.points);
-  return error;
+  const auto it =
+      std::min_element(table.begin(), table.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  return it == table.end() ? nullptr : &*it;
 }
 
-std::string expected_error_table(const Validation& validation) {
-  struct Cell {
-    std::vector<double> errors;
-    std::int64_t smallest = INT64_MAX, largest = 0;
+std::span<const ErrorRow> calibrated_errors() {
+  static const std::vector<ErrorRow> rows{
+#include "expected_error_rows.inc"
   };
-  std::map<std::tuple<std::string, Op, SizeClass>, Cell> cells;
-  for (const auto& s : validation.series) {
-    if (!s.skipped.empty() || !s.series.healthy || !s.series.system) continue;
-    for (const auto& row : s.rows) {
-      auto& cell = cells[{family_of(*s.series.system, s.series.nodes > 1 && s.series.fabric != "nvlink"), s.series.op,
-                          size_class(row.measured.size)}];
-      cell.errors.push_back(static_cast<double>(row.predicted.ps()) / static_cast<double>(row.measured.time.ps()) - 1);
-      cell.smallest = std::min(cell.smallest, row.measured.size.count());
-      cell.largest = std::max(cell.largest, row.measured.size.count());
+  return rows;
+}
+
+const Widening& calibrated_widening() {
+  static const Widening widening{{{
+#include "expected_error_widening.inc"
+  }}};
+  return widening;
+}
+
+std::vector<ErrorRow> errors_of(const topologies::Profile& profile) {
+  std::vector<ErrorRow> out;
+  if (profile.text().empty()) return out;
+  const auto root = YAML::Load(profile.text());
+  if (!root["errors"] || !root["errors"].IsSequence()) return out;
+  for (const auto& e : root["errors"]) {
+    try {
+      const auto op = models::nccl::op_from(e["collective"].as<std::string>());
+      if (!op) continue;
+      const auto sizes = e["sizes"].as<std::string>();
+      ErrorRow row{e["system"].as<std::string>(),
+                   e["architecture"].as<std::string>(),
+                   *op,
+                   sizes == "below_1M"   ? below_1M
+                   : sizes == "from_64M" ? from_64M
+                                         : from_1M_to_64M,
+                   e["median_percent"].as<double>(),
+                   e["p90_percent"].as<double>(),
+                   e["points"].as<int>(),
+                   e["smallest"].as<std::int64_t>(),
+                   e["largest"].as<std::int64_t>()};
+      out.push_back(std::move(row));
+    } catch (const YAML::Exception& problem) {
+      throw sim::InputError(fmt::format("profile '{}': 'errors' cannot be read: {}", profile.name(), problem.what()),
+                            "keep the section as `linkcast calibrate fit` wrote it, or leave it out");
     }
-  }
-  std::string out = "// Made by: linkcast validate tests/data/collectives --expected-errors\n";
-  std::map<std::string, std::string> architectures;
-  for (const auto& [key, cell] : cells) {
-    const auto& [system, op, sizes] = key;
-    auto& architecture = architectures[system];
-    if (architecture.empty()) {
-      const auto fabric = topologies::load(std::string_view{system}.substr(0, system.find('*')));
-      architecture = fabric.gpu_model(fabric.gpus()[0]).architecture;
-    }
-    const auto e = summarise(cell.errors);
-    out += fmt::format("{{\"{}\", \"{}\", Op::{}, {}, {:.1f}, {:.1f}, {}, {}, {}}},\n", system, architecture,
-                       name_of(op), class_names[static_cast<std::size_t>(sizes)], 100 * e.median_abs_rel_error,
-                       100 * e.p90_abs_rel_error, e.points, cell.smallest, cell.largest);
   }
   return out;
+}
+
+std::optional<ExpectedError> expected_error(std::string_view system, std::string_view architecture, Op op,
+                                            sim::Bytes size, std::span<const ErrorRow> table,
+                                            const Widening& widening) {
+  const auto sizes = size_class(size);
+  const auto* row = nearest_row(table, system, architecture, op, sizes);
+  if (!row) return std::nullopt;
+  const int d = distance(*row, system, architecture, op, sizes);
+  ExpectedError error;
+  error.percent = row->median_percent;
+  error.p90_percent =
+      row->p90_percent * widening.factor[static_cast<std::size_t>(sizes)][static_cast<std::size_t>(nearness(d))];
+  error.extrapolated = d != 0 || size.count() < row->smallest || size.count() > row->largest;
+  error.from = fmt::format("{} {}, {} points", row->system, name_of(row->op), row->points);
+  return error;
 }
 
 }  // namespace linkcast::calibration

@@ -70,7 +70,9 @@ std::shared_ptr<const topologies::Profile> hidden_numbers(const std::map<std::st
   for (const auto& [path, text] : numbers) {
     try {
       const auto known = topologies::number_at(path);
-      if (!known) throw sim::InputError(fmt::format("'{}' is no number that the catalog has", path));
+      if (!known)
+        throw sim::InputError(fmt::format("'{}' is no number that the catalog has", path),
+                              "as in gpus.h100-sxm.simple.send; topologies/catalog/parts has them all");
       values[path] = value_of(path, text, *known);
     } catch (const sim::InputError& e) {
       wrong.insert(wrong.end(), e.diagnostics().begin(), e.diagnostics().end());

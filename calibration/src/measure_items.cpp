@@ -252,9 +252,9 @@ class Items {
                                                         {Op::sendrecv, 3}}};
     for (const auto& [op, information] : ops)
       collective(call(op), information, "what users see: NCCL's own choice of algorithm and protocol", 2);
-    for (const std::string_view algorithm : {"Ring", "Tree", "NVLS"}) {
+    for (const std::string_view algorithm : {"Ring", "Tree", there_.nodes > 1 ? "NVLSTree" : "NVLS"}) {
       for (const std::string_view protocol : {"LL", "LL128", "Simple"}) {
-        if (algorithm == "NVLS" && protocol != "Simple") continue;
+        if (algorithm.starts_with("NVLS") && protocol != "Simple") continue;
         auto r = call(Op::all_reduce);
         r.choice = {std::string{algorithm}, std::string{protocol}, 0};
         collective(r, 3, "latency and rate of one algorithm and protocol, without NCCL's switching between them", 4);
@@ -272,7 +272,9 @@ class Items {
       r.choice = {"Ring", "Simple", channels};
       collective(r, 1.5, "one channel's rate, and how many fill the links", 16);
     }
+    const int per_node = std::max(there_.ranks / there_.nodes, 1);
     for (int ranks = 2; ranks < there_.ranks; ranks *= 2) {
+      if (ranks > per_node && ranks % per_node != 0) continue;  // whole nodes only
       auto r = call(Op::all_reduce);
       r.ranks = ranks;
       collective(r, 2, "how times grow with the number of ranks", 4);

@@ -22,24 +22,58 @@ const std::array<std::string, 5> state_names = {"planned", "measured", "partly m
 
 double rounded(double seconds) { return std::round(seconds * 1e6) / 1e6; }
 
-json json_of(const Item& item) {
-  json out;
-  out["id"] = item.id;
-  out["kind"] = name_of(item.kind);
-  out["tells"] = item.tells;
-  out["complete"] = item.complete;
-  out["took_s"] = rounded(item.took_s);
-  if (!item.problem.empty()) out["problem"] = item.problem;
-  out["cells"] = json::array();
+/// What drivers and file systems say may be any bytes; the file is UTF-8.
+std::string dumped(const json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+json json_of(const Cell& cell) {
+  auto out = json_of(cell.request);
+  if (!cell.algorithm.empty()) out["took"] = {{"algorithm", cell.algorithm}, {"protocol", cell.protocol}};
+  out["times"] = json::array();
+  for (const auto& t : cell.times) out["times"].push_back(json_of(t));
+  return out;
+}
+
+/// With a line for each member, and for each GPU.
+std::string text_of(const Discovery& machine) {
+  const auto members = json_of(machine);
+  std::string out;
+  for (const auto& [key, value] : members.items()) {
+    out += (out.empty() ? "{\n  " : ",\n  ") + dumped(key) + ": ";
+    if (key != "gpus" || value.empty()) {
+      out += dumped(value);
+      continue;
+    }
+    bool first = true;
+    for (const auto& gpu : value) {
+      out += (first ? "[\n   " : ",\n   ") + dumped(gpu);
+      first = false;
+    }
+    out += "]";
+  }
+  return out + "}";
+}
+
+/// With a line for each cell: a file of thousands that a person can still read and compare.
+std::string text_of(const Item& item) {
+  json head;
+  head["id"] = item.id;
+  head["kind"] = name_of(item.kind);
+  head["tells"] = item.tells;
+  head["complete"] = item.complete;
+  head["took_s"] = rounded(item.took_s);
+  if (!item.problem.empty()) head["problem"] = item.problem;
+  auto out = dumped(head);
+  out.pop_back();
+  out += ", \"cells\": [";
+  bool first = true;
   for (const auto& cell : item.cells) {
     if (!cell.measured()) continue;
-    auto c = json_of(cell.request);
-    if (!cell.algorithm.empty()) c["took"] = {{"algorithm", cell.algorithm}, {"protocol", cell.protocol}};
-    c["times"] = json::array();
-    for (const auto& t : cell.times) c["times"].push_back(json_of(t));
-    out["cells"].push_back(std::move(c));
+    out += (first ? "\n   " : ",\n   ") + dumped(json_of(cell));
+    first = false;
   }
-  return out;
+  return out + "]}";
 }
 
 /// Whether a request belongs into an item of that kind.
@@ -168,20 +202,17 @@ class FileReader {
 }  // namespace
 
 std::string text_of(const MeasurementFile& file) {
-  json out;
-  out["schema"] = measurement_schema;
-  out["created"] = file.created;
-  out["tool"] = file.tool;
-  out["machine"] = json_of(file.machine);
-  out["budget_s"] = file.budget_s;
-  out["plan"] = json::array();
+  auto text =
+      fmt::format("{{\n \"schema\": {},\n \"created\": {},\n \"tool\": {},\n \"machine\": {},\n \"budget_s\": {}",
+                  dumped(measurement_schema), dumped(file.created), dumped(file.tool), text_of(file.machine),
+                  dumped(file.budget_s));
+  text += ",\n \"plan\": [";
   for (const auto& p : file.plan)
-    out["plan"].push_back(
-        {{"id", p.id}, {"tells", p.tells}, {"state", p.state}, {"estimated_s", rounded(p.estimated_s)}});
-  out["items"] = json::array();
-  for (const auto& item : file.items) out["items"].push_back(json_of(item));
-  // What drivers and file systems say may be any bytes; the file is UTF-8.
-  return out.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+    text += (&p == &file.plan.front() ? "\n  " : ",\n  ") +
+            dumped({{"id", p.id}, {"tells", p.tells}, {"state", p.state}, {"estimated_s", rounded(p.estimated_s)}});
+  text += "],\n \"items\": [";
+  for (const auto& item : file.items) text += (&item == &file.items.front() ? "\n  " : ",\n  ") + text_of(item);
+  return text + "]}\n";
 }
 
 MeasurementFile parse_measurement_file(std::string_view text, const std::string& where) {

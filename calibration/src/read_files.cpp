@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "files.hpp"
+#include "linkcast/calibration/measurement_file.hpp"
 #include "linkcast/calibration/series.hpp"
 #include "problems.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum class Format { corpus, other_yaml, nccl_tests, nccl_tests_json, none };
+enum class Format { corpus, other_yaml, nccl_tests, nccl_tests_json, measurement_file, none };
 
 Format format_of(const fs::path& path, std::string_view text) {
   const auto extension = path.extension().string();
@@ -24,6 +25,7 @@ Format format_of(const fs::path& path, std::string_view text) {
     return Format::other_yaml;
   }
   if (!content.empty() && content.front() == '{') {
+    if (is_measurement_file(text)) return Format::measurement_file;
     return text.find("\"results\"") != std::string_view::npos && text.find("\"out_of_place\"") != std::string_view::npos
                ? Format::nccl_tests_json
                : Format::none;
@@ -35,12 +37,27 @@ Format format_of(const fs::path& path, std::string_view text) {
              : Format::none;
 }
 
+/// The collectives of `calibrate measure`: the rest of its file is for those who look at more than series.
+std::vector<Series> collectives_of(std::string_view text, const std::string& where, const Hints& hints) {
+  auto series = read_measurement_file(text, where).series;
+  if (series.empty()) {
+    Problems problems(text, where);
+    problems.whole_file("no collective in this measurement", "calibrate measure --only collective measures some");
+    problems.throw_if_any();
+  }
+  if (hints.system)
+    for (auto& s : series) s.system = hints.system;
+  return series;
+}
+
 std::vector<Series> read_as(Format format, std::string_view text, const std::string& where, const Hints& hints) {
   switch (format) {
     case Format::nccl_tests:
       return read_nccl_tests(text, where, hints);
     case Format::nccl_tests_json:
       return read_nccl_tests_json(text, where, hints);
+    case Format::measurement_file:
+      return collectives_of(text, where, hints);
     default:
       return read_corpus_yaml(text, where);
   }

@@ -6,6 +6,11 @@
 #include "linkcast/calibration/validate.hpp"
 
 namespace linkcast::calibration {
+
+SizeClass size_class(sim::Bytes size) {
+  if (size < sim::mib(1)) return SizeClass::below_1M;
+  return size < sim::mib(64) ? SizeClass::from_1M_to_64M : SizeClass::from_64M;
+}
 namespace {
 
 /// The q-quantile with linear interpolation between order statistics. Requires sorted, not empty.

@@ -1,11 +1,13 @@
 // `linkcast calibrate fit`: a profile from measurements.
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 #include <memory>
 
 #include "calibrate.hpp"
 #include "linkcast/calibration/cross_validation.hpp"
+#include "linkcast/calibration/expected_error.hpp"
 #include "linkcast/calibration/fit.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
@@ -15,7 +17,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths, only;
-  std::string output, profile, name, seed, hold_back = "20%", threads, system, op, ranks;
+  std::string output, profile, name, seed, expected, hold_back = "20%", threads, system, op, ranks;
   bool shared = false, priors = false, cross = false, json = false;
 };
 
@@ -68,6 +70,16 @@ int perform(const Options& o, Io& io) {
   if (o.cross) {
     const auto validated = calibration::cross_validate(measured, options);
     if (!o.output.empty()) write_file("-o", o.output, calibration::profile_text(validated.all, options));
+    if (!o.expected.empty()) {
+      const auto expected = calibration::expectations(validated);
+      write_file("--expected-errors", o.expected + "/expected_error_rows.inc", calibration::rows_text(expected));
+      write_file("--expected-errors", o.expected + "/expected_error_widening.inc",
+                 calibration::widening_text(expected));
+      for (std::size_t c = 0; c < 3; ++c)
+        io.log.note(fmt::format("90 % interval, sizes {}: holds {:.1f} % of {} points of sources left out",
+                                std::array{"below 1 MiB", "1 to 64 MiB", "from 64 MiB"}[c], 100 * expected.coverage[c],
+                                expected.points[c]));
+    }
     io.out << (o.json ? calibration::json_report(validated) : calibration::text_report(validated));
     return io.stop.stop_requested() ? interrupted : done;
   }
@@ -102,6 +114,8 @@ void add_calibrate_fit(Form group) {
   form.text("--seed", o->seed, "N", "of what is held back (default 1)");
   form.flag("--from-priors", o->priors, "start from the catalog's priors, without the numbers that are shipped");
   form.flag("--cross-validate", o->cross, "leave one source out in turn (implies --shared, nothing held back)");
+  form.text("--expected-errors", o->expected, "FOLDER",
+            "with --cross-validate: write the tables that the program ships there");
   form.flag("--shared", o->shared, "change numbers for all machines of a kind, where the catalog says them");
   form.text("--threads", o->threads, "N", "threads (default: all cores); results do not depend on it");
   form.group("Output");

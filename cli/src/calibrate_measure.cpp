@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "calibrate.hpp"
 #include "linkcast/calibration/measure_run.hpp"
 #include "linkcast/calibration/real_machine.hpp"
 #include "linkcast/calibration/twin.hpp"
@@ -229,7 +230,8 @@ constexpr const char* examples =
 
 void add_calibrate_measure(Form calibrate) {
   const auto o = std::make_shared<Options>();
-  auto form = calibrate.command("measure", "run copies and collectives on this machine's GPUs, and write down their times");
+  auto form =
+      calibrate.command("measure", "run copies and collectives on this machine's GPUs, and write down their times");
   form.group("What");
   form.text("--budget", o->budget, "T", "time to spend, as in 90s, 5m, 1h (default 5m)");
   form.text("--only", o->only, "LIST", "of launch, host, pairs, pattern, chase, sm-rate, collective (default all)");
@@ -250,7 +252,7 @@ void add_calibrate_measure(Form calibrate) {
   form.group("Output");
   form.text("-o,--output", o->output, "FILE", "default measurement.json; written after every item");
   form.text("--resume", o->resume, "FILE", "go on with this file: what it has is not measured again");
-  form.flag("--json", o->json, "the measurement file on stdout too, instead of the summary");
+  form.flag("--json", o->json, "the measurement file on stdout, instead of the summary");
   form.examples(examples);
   form.performs([o](Io& io) { return perform(*o, io); });
 }

@@ -1,5 +1,6 @@
 // `linkcast collective`: how long a collective takes, and why.
 #include "collective.hpp"
+#include "expected.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -91,6 +92,8 @@ int perform(const Options& o, Io& io) {
   const auto family = calibration::family_of(fabric.name(), machine.cluster.nodes() > 1);
   const auto& architecture = fabric.gpu_model(fabric.gpus()[0]).architecture;
 
+  const Expected expected{o.machine.profile};
+
   if (!o.json) io.out << collective_head(q, machine, model);
   std::vector<CollectiveAnswer> answers;
   auto call = q.call;
@@ -98,7 +101,7 @@ int perform(const Options& o, Io& io) {
     if (io.stop.stop_requested()) break;
     call.bytes = size;
     auto row = model.run(call);
-    auto error = calibration::expected_error(family, architecture, call.op, size);
+    auto error = expected.of(family, architecture, call.op, size);
     if (error && unlike_measured(model, row)) error->extrapolated = true;
     answers.push_back({std::move(row), std::move(error)});
     // Each row is out as soon as it is known: a long sweep that is stopped has shown what it found.

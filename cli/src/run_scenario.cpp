@@ -11,7 +11,7 @@ namespace linkcast::cli {
 namespace {
 
 struct Options {
-  std::string scenario, timeline;
+  std::string scenario, timeline, profile;
   std::vector<std::string> set;
   bool json = false, all = false, no_fold = false;
 };
@@ -20,6 +20,12 @@ int perform(const Options& o, Io& io) {
   Problems problems;
   if (o.scenario.empty()) problems.add("no scenario is named", "give a file, e.g. configs/data-parallel-dgx-h100.yaml");
   for (const auto& text : o.set) problems.collect([&] { return assignment("--set", text); });
+  std::shared_ptr<const topologies::Profile> profile;
+  if (!o.profile.empty())
+    problems.collect([&] {
+      profile = topologies::Profile::read(o.profile);
+      return true;
+    });
   problems.finish();
 
   if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
@@ -27,10 +33,12 @@ int perform(const Options& o, Io& io) {
   workloads::ScenarioOptions options;
   options.set = o.set;
   options.fold = !o.no_fold;
+  options.profile = profile;
   if (!o.timeline.empty()) options.timeline = &timeline;
   const auto result = workloads::run_scenario(o.scenario, options);
-  io.out << (o.json ? scenario_json(result)
-                    : scenario_text(result, o.all ? ScenarioPrinting{0, 0, 0} : ScenarioPrinting{}));
+  const Expected expected{o.profile};
+  io.out << (o.json ? scenario_json(result, expected)
+                    : scenario_text(result, o.all ? ScenarioPrinting{0, 0, 0} : ScenarioPrinting{}, expected));
   if (!o.timeline.empty()) {
     std::ostringstream text;
     timeline.write(text);
@@ -47,6 +55,7 @@ void add_run(Form root) {
   form.word("SCENARIO", o->scenario, "a scenario file (docs/trace.md)");
   form.list("--set", o->set, "KEY=VALUE", "over the file's: topology=dgx-a100, env.NCCL_ALGO=Ring; may be repeated");
   form.group("Simulation");
+  form.text("--profile", o->profile, "FILE", "fitted numbers, as `linkcast calibrate fit` writes them");
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
   form.group("Output");
   form.flag("--all", o->all, "all rows of every table");

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "expected.hpp"
 #include "linkcast/workloads/scenario.hpp"
 
 namespace linkcast::cli {
@@ -11,7 +12,11 @@ struct ScenarioPrinting {
   std::size_t ranks = 16, totals = 20, links = 8;  // rows of each table; 0: all
 };
 
-std::string scenario_text(const workloads::ScenarioResult& result, const ScenarioPrinting& printing);
-std::string scenario_json(const workloads::ScenarioResult& result);
+/// Of all calls of one kind; nothing where nothing is known of the operation.
+std::optional<calibration::ExpectedError> error_of(const workloads::ScenarioResult& result,
+                                                   const workloads::CollectiveTotal& total, const Expected& expected);
+std::string scenario_text(const workloads::ScenarioResult& result, const ScenarioPrinting& printing,
+                          const Expected& expected);
+std::string scenario_json(const workloads::ScenarioResult& result, const Expected& expected);
 
 }  // namespace linkcast::cli

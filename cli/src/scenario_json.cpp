@@ -8,7 +8,7 @@ namespace linkcast::cli {
 
 using json = nlohmann::ordered_json;
 
-std::string scenario_json(const workloads::ScenarioResult& r) {
+std::string scenario_json(const workloads::ScenarioResult& r, const Expected& expected) {
   json out{{"schema", "linkcast.run/1"}, {"title", r.title}, {"topology", r.topology},
            {"ranks", r.ranks},           {"nccl", r.nccl},   {"fidelity", workloads::name_of(r.fidelity)},
            {"time_us", us(r.end)}};
@@ -28,7 +28,8 @@ std::string scenario_json(const workloads::ScenarioResult& r) {
                               {"idle_us", us(k.idle)}});
   out["collective_count"] = r.collective_count;
   out["totals"] = json::array();
-  for (const auto& t : r.totals)
+  for (const auto& t : r.totals) {
+    const auto e = error_of(r, t, expected);
     out["totals"].push_back({{"op", t.op},
                              {"communicator", t.communicator},
                              {"ranks", t.ranks},
@@ -39,6 +40,12 @@ std::string scenario_json(const workloads::ScenarioResult& r) {
                              {"longest_us", us(t.longest)},
                              {"algorithm", t.algorithm},
                              {"protocol", t.protocol}});
+    if (e)
+      out["totals"].back()["expected_error"] = {{"median_percent", e->percent},
+                                                {"p90_percent", e->p90_percent},
+                                                {"extrapolated", e->extrapolated},
+                                                {"from", e->from}};
+  }
   out["collectives"] = json::array();
   for (const auto& c : r.collectives)
     out["collectives"].push_back({{"name", c.name},

@@ -44,17 +44,37 @@ std::string ranks_table(const ScenarioResult& r, const ScenarioPrinting& p) {
   return out + rest(r.by_rank.size(), p.ranks, "ranks");
 }
 
-std::string totals_table(const ScenarioResult& r, const ScenarioPrinting& p) {
+/// Calls of one kind err alike, so their errors do not average out: weighed by time, not by root of counts.
+std::string whole_error(const ScenarioResult& r, const Expected& expected) {
+  double time = 0, middle = 0, most = 0;
+  bool extrapolated = false;
+  for (const auto& t : r.totals) {
+    const auto e = error_of(r, t, expected);
+    if (!e) continue;
+    time += us(t.time);
+    middle += us(t.time) * e->percent;
+    most += us(t.time) * e->p90_percent;
+    extrapolated = extrapolated || e->extrapolated;
+  }
+  if (time <= 0) return {};
+  return fmt::format(
+      "  error to expect of the collectives' time: half within ±{:.0f} %, nine of ten within ±{:.0f} %{}\n",
+      middle / time, most / time, extrapolated ? "; *: not measured itself" : "");
+}
+
+std::string totals_table(const ScenarioResult& r, const ScenarioPrinting& p, const Expected& expected) {
   if (r.totals.empty()) return {};
-  auto out = fmt::format("\n{:<16}{:<14}{:>6}{:>12}{:>9}{:>14}{:>12}{:>12}  {}\n", "collective", "communicator",
-                         "ranks", "size", "count", "time (us)", "least", "most", "algorithm");
+  auto out = fmt::format("\n{:<16}{:<14}{:>6}{:>12}{:>9}{:>14}{:>12}{:>12}  {:<14}{}\n", "collective", "communicator",
+                         "ranks", "size", "count", "time (us)", "least", "most", "algorithm", "error");
   for (std::size_t i = 0; i < shown(r.totals.size(), p.totals); ++i) {
     const auto& t = r.totals[i];
-    out +=
-        fmt::format("{:<16}{:<14}{:>6}{:>12}{:>9}{:>14.2f}{:>12.2f}{:>12.2f}  {} {}\n", t.op, t.communicator, t.ranks,
-                    size_text(t.size), t.count, us(t.time), us(t.shortest), us(t.longest), t.algorithm, t.protocol);
+    const auto e = error_of(r, t, expected);
+    out += fmt::format("{:<16}{:<14}{:>6}{:>12}{:>9}{:>14.2f}{:>12.2f}{:>12.2f}  {:<14}{}\n", t.op, t.communicator,
+                       t.ranks, size_text(t.size), t.count, us(t.time), us(t.shortest), us(t.longest),
+                       t.algorithm + " " + t.protocol,
+                       e ? fmt::format("±{:.0f} %{}", e->percent, e->extrapolated ? " *" : "") : std::string{});
   }
-  return out + rest(r.totals.size(), p.totals, "kinds of collectives");
+  return out + rest(r.totals.size(), p.totals, "kinds of collectives") + whole_error(r, expected);
 }
 
 std::string links_table(const ScenarioResult& r, const ScenarioPrinting& p) {
@@ -69,10 +89,19 @@ std::string links_table(const ScenarioResult& r, const ScenarioPrinting& p) {
 
 }  // namespace
 
-std::string scenario_text(const ScenarioResult& r, const ScenarioPrinting& p) {
+std::optional<calibration::ExpectedError> error_of(const ScenarioResult& r, const workloads::CollectiveTotal& t,
+                                                   const Expected& expected) {
+  const auto op = models::nccl::op_from(t.op);
+  if (!op) return std::nullopt;
+  auto e = expected.of(r.topology, r.architecture, *op, t.size);
+  if (e && t.ranks < r.ranks) e->extrapolated = true;
+  return e;
+}
+
+std::string scenario_text(const ScenarioResult& r, const ScenarioPrinting& p, const Expected& expected) {
   auto out = fmt::format("{}\n{}, {} ranks, NCCL {}, fidelity {}\n\nend: {:.2f} us ({} collectives)\n", r.title,
                          r.topology, r.ranks, r.nccl, workloads::name_of(r.fidelity), us(r.end), r.collective_count);
-  return out + account_text(r) + ranks_table(r, p) + totals_table(r, p) + links_table(r, p);
+  return out + account_text(r) + ranks_table(r, p) + totals_table(r, p, expected) + links_table(r, p);
 }
 
 }  // namespace linkcast::cli

@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "linkcast/calibration/expected_error.hpp"
 #include "linkcast/calibration/report.hpp"
 #include "linkcast/calibration/validate.hpp"
 #include "words.hpp"
@@ -15,7 +14,7 @@ namespace {
 struct Options {
   std::vector<std::string> paths;
   std::string fidelity = "flow", floor = "shipped", system, op, ranks, threads, profile;
-  bool json = false, points = false, expected_errors = false;
+  bool json = false, points = false;
 };
 
 int perform(const Options& o, Io& io) {
@@ -59,9 +58,7 @@ int perform(const Options& o, Io& io) {
   problems.finish();
 
   const auto validation = calibration::validate(std::move(series), options);
-  if (o.expected_errors) {
-    io.out << calibration::expected_error_table(validation);
-  } else if (o.json) {
+  if (o.json) {
     io.out << calibration::json_report(validation);
   } else {
     io.out << calibration::text_report(validation, {o.points, true});
@@ -101,8 +98,6 @@ void add_validate(Form root) {
   form.group("Output");
   form.flag("--points", o->points, "a row for every point");
   form.flag("--json", o->json, "JSON of schema linkcast.validate/1");
-  form.flag("--expected-errors", o->expected_errors,
-            "the table of expected errors that the program ships, as source text");
   form.examples(examples);
   form.performs([o](Io& io) { return perform(*o, io); });
 }

@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
-"""Writes what the measurements say about the predictions: docs/accuracy.md, the table in README.md and the
-one behind the expected error.
+"""Writes what the measurements say about the predictions: docs/accuracy.md and the table in README.md.
 
-Run from the project's root after a change of the model or of a constant, with the command built:
+Run from the project's root after a change of the model, with the command built; `./dev fit-profiles` ends with it:
 
     tests/calibration/accuracy.py build/release/bin/linkcast
 
-Predictions are compared with tests/data/collectives; series in tests/data/fitted.txt gave constants to the model, the
-others are held out. The expected error of an answer comes from held-out series where a family has any.
+Predictions are compared with tests/data/collectives. How well sources are predicted that the fit never saw stands in
+tests/data/cross_validation.json, which `./dev fit-profiles` makes.
 """
 
 import json
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
+
+import few_shot
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests/data/collectives"
@@ -59,53 +58,66 @@ def table(series, family_of):
     return "\n".join(lines)
 
 
-def write_accuracy(linkcast, fitted):
-    shipped, known = validate(linkcast), validate(linkcast, "--floor", "known")
-    healthy = lambda v: [s for s in v["series"] if s["counted"] and s["rows"]]
-    family = lambda s: f"{s['system']}{'*N' if s['extent'] in NETWORK else ''} {s['collective']}"
-    template = (ROOT / "docs/accuracy.in.md").read_text()
-    parts = {
-        "held_out": table([s for s in healthy(shipped) if s["id"] not in fitted], family),
-        "fitted": table([s for s in healthy(shipped) if s["id"] in fitted], family),
-        "known_floor": table(healthy(known), family),
-        "all": table(healthy(shipped), family),
-    }
-    for name, text in parts.items():
-        template = template.replace("{{" + name + "}}", text)
-    (ROOT / "docs/accuracy.md").write_text(template)
-    readme = (ROOT / "README.md").read_text()
-    start = readme.index("<!-- held-out")
-    start, end = readme.index("\n", start) + 1, readme.index("<!-- end -->")
-    (ROOT / "README.md").write_text(readme[:start] + parts["held_out"] + "\n" + readme[end:])
+def left_out():
+    """Per source: predicted by the fit with it, and by the fit without it."""
+    found = json.loads((ROOT / "tests/data/cross_validation.json").read_text())
+    sources = {}
+    for s in found["series"]:
+        if s["id"].endswith("-figure"):
+            continue  # single figures guide the fit; they are not judged on
+        sources.setdefault(s["source"], []).append(s)
+
+    def cell(series, low, high):
+        rows = [r for s in series for r in s["rows"] if low <= r[0] < high]
+        if not rows:
+            return "-"
+        seen = statistics.median(abs(r[3] / r[1] - 1) for r in rows)
+        unseen = statistics.median(abs(r[2] / r[1] - 1) for r in rows)
+        return f"{100 * seen:.1f} / {100 * unseen:.1f} %"
+
+    lines = ["| source | series | " + " | ".join(name for name, _, _ in CLASSES) + " |", "|---|---|---|---|---|"]
+    for source, series in sorted(sources.items()):
+        lines.append(f"| {source} | {len(series)} | " + " | ".join(cell(series, a, b) for _, a, b in CLASSES) + " |")
+    everything = [s for series in sources.values() for s in series]
+    one = [s for s in everything if not s["system"].endswith("*N")]
+    several = [s for s in everything if s["system"].endswith("*N")]
+    for name, series in (("one machine", one), ("several machines", several), ("all", everything)):
+        lines.append(f"| **{name}** | {len(series)} | " + " | ".join(cell(series, a, b) for _, a, b in CLASSES) + " |")
+    return "\n".join(lines)
 
 
-def expected_errors(linkcast, folder):
-    done = subprocess.run([linkcast, "validate", str(folder), "--expected-errors"], check=True, capture_output=True, text=True)
-    rows = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    return {tuple(line.split(", ")[:4]): line for line in rows}
-
-
-def write_expected_errors(linkcast, fitted):
-    with tempfile.TemporaryDirectory() as folder:
-        for path in DATA.glob("*.yaml"):
-            if path.stem not in fitted:
-                shutil.copy(path, folder)
-        held_out = expected_errors(linkcast, folder)
-    everything = expected_errors(linkcast, DATA)
-    lines = ["// Made by: tests/calibration/accuracy.py; held-out series where a family has any"]
-    lines += [held_out.get(key, line) for key, line in everything.items()]
-    (ROOT / "calibration/src/expected_error_table.inc").write_text("\n".join(lines) + "\n")
+def extents(validation):
+    lines = ["| extent | series | " + " | ".join(name for name, _, _ in CLASSES) + " |", "|---|---|---|---|---|"]
+    names = sorted({s["extent"] for s in validation}, key=lambda n: [s["extent"] for s in validation].count(n), reverse=True)
+    for name in names:
+        members = [s for s in validation if s["extent"] == name]
+        cells = [percent([e for s in members for e in errors(s, low, high)]) for _, low, high in CLASSES]
+        lines.append(f"| {name} | {len(members)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    fitted = {line for line in (ROOT / "tests/data/fitted.txt").read_text().split("\n") if line and not line.startswith("#")}
-    unknown = fitted - {path.stem for path in DATA.glob("*.yaml")}
-    if unknown:
-        sys.exit("tests/data/fitted.txt names series that are not there: " + ", ".join(sorted(unknown)))
-    write_accuracy(sys.argv[1], fitted)
-    write_expected_errors(sys.argv[1], fitted)
+    linkcast = sys.argv[1]
+    shipped, known = validate(linkcast), validate(linkcast, "--floor", "known")
+    healthy = lambda v: [s for s in v["series"] if s["counted"] and s["rows"]]
+    family = lambda s: f"{s['system']}{'*N' if s['extent'] in NETWORK else ''} {s['collective']}"
+    parts = {
+        "known_floor": table(healthy(known), family),
+        "all": table(healthy(shipped), family),
+        "extents": extents(healthy(shipped)),
+        "left_out": left_out(),
+        **few_shot.tables(linkcast),
+    }
+    template = (ROOT / "docs/accuracy.in.md").read_text()
+    for name, text in parts.items():
+        template = template.replace("{{" + name + "}}", text)
+    (ROOT / "docs/accuracy.md").write_text(template)
+    readme = (ROOT / "README.md").read_text()
+    start = readme.index("<!-- accuracy")
+    start, end = readme.index("\n", start) + 1, readme.index("<!-- end -->")
+    (ROOT / "README.md").write_text(readme[:start] + parts["extents"] + "\n" + readme[end:])
 
 
 if __name__ == "__main__":

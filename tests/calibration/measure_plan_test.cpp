@@ -116,6 +116,18 @@ TEST_CASE("eight GPUs with peer access are asked everything, one GPU what it can
                                        "sm-rate/copy/own", "sm-rate/reduce/own"});
 }
 
+TEST_CASE("over several nodes: NVLSTree in place of NVLS, and whole nodes") {
+  auto there = machine(6);
+  there.nodes = 4;
+  there.ranks = 24;
+  const auto names = ids(items_for(there, {}));
+  CHECK(names.contains("collective/all_reduce/NVLSTree/Simple/24-ranks"));
+  CHECK_FALSE(names.contains("collective/all_reduce/NVLS/Simple/24-ranks"));
+  // Of 2, 4, 8 and 16 ranks on nodes of 6 the first two fit into one node; 8 and 16 would cut a node in two.
+  CHECK(names.contains("collective/all_reduce/4-ranks"));
+  CHECK_FALSE(names.contains("collective/all_reduce/8-ranks"));
+}
+
 TEST_CASE("without peer access only the way through host memory is asked for") {
   for (const auto& i : items_for(machine(4, false), {})) {
     for (const auto& cell : i.cells) {

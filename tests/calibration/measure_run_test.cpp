@@ -27,6 +27,7 @@ MeasureOptions hour() {
   options.created = "2026-01-02T03:04:05Z";
   options.tool = "linkcast test";
   options.plan.sizes = {sim::kib(64), sim::mib(64)};
+  options.plan.ops = {models::nccl::Op::all_gather};
   return options;
 }
 
@@ -34,6 +35,18 @@ const Item& find(const MeasurementFile& file, const std::string& id) {
   const auto found = std::ranges::find(file.items, id, &Item::id);
   REQUIRE(found != file.items.end());
   return *found;
+}
+
+/// What one copy over NVLink cannot beat: the slower of the copy engine and the links that share its bytes.
+sim::Rate rate_of_copy(const topologies::Fabric& fabric, int from, int to) {
+  const auto gpus = fabric.gpus();
+  const auto a = gpus[static_cast<std::size_t>(from)], b = gpus[static_cast<std::size_t>(to)];
+  auto rate = fabric.gpu_model(a).copy_engine;
+  const auto route = fabric.route(a, b, topologies::Transport::nvlink);
+  REQUIRE(route.has_value());
+  for (const auto& hop : route->hops)
+    rate = std::min(rate, fabric.links()[static_cast<std::size_t>(hop.link)].payload * (1 / hop.weight));
+  return rate;
 }
 
 TEST_CASE("the twin's times are the simulator's, and its copies keep to the catalog's numbers") {
@@ -56,10 +69,10 @@ TEST_CASE("the twin's times are the simulator's, and its copies keep to the cata
   CopyRequest copy;
   copy.transfers = {{0, 1}};
   copy.size = sim::gib(1);
-  // One copy engine to one peer: nothing else is in the way.
-  const auto ideal = sim::transfer_time(copy.size, gpu.copy_engine);
-  CHECK(twin->copy(copy).each[0].median >= ideal);
-  CHECK(twin->copy(copy).each[0].median.us() == Approx(ideal.us() + gpu.copy_engine_start.us()).epsilon(0.001));
+  // Beside its bytes a copy costs the engine's start and the way's latency, which is below 2 us.
+  const auto ideal = sim::transfer_time(copy.size, rate_of_copy(fabric, 0, 1)).us() + gpu.copy_engine_start.us();
+  CHECK(twin->copy(copy).each[0].median.us() >= ideal - 0.01);
+  CHECK(twin->copy(copy).each[0].median.us() < ideal + 2);
   // Seven peers that write to one GPU share its port: each has less than a seventh of its bare 450 GB/s.
   copy.transfers.clear();
   for (int g = 1; g < 8; ++g) copy.transfers.push_back({g, 0});
@@ -118,7 +131,12 @@ TEST_CASE("a hidden number shows in what depends on it, and in nothing else") {
   CopyRequest copy;
   copy.transfers = {{2, 3}};
   copy.size = sim::gib(1);
-  CHECK(changed->copy(copy).each[0].median.us() / plain->copy(copy).each[0].median.us() == Approx(2).epsilon(0.01));
+  // Half of the copy engine's rate is less than what the links carry.
+  const auto fabric = topologies::load("dgx-h100");
+  const auto& gpu = fabric.gpu_model(fabric.gpus()[0]);
+  CHECK(changed->copy(copy).each[0].median.us() ==
+        Approx(2 * sim::transfer_time(copy.size, gpu.copy_engine).us() + gpu.copy_engine_start.us()).epsilon(0.001));
+  CHECK(plain->copy(copy).each[0].median < changed->copy(copy).each[0].median);
   copy.engine = Engine::sm;
   CHECK(changed->copy(copy).each[0].median == plain->copy(copy).each[0].median);
 
@@ -133,6 +151,7 @@ TEST_CASE("an hour is enough for all of a twin; its clock says so, and nothing i
   const auto twin = make_twin(twin_of("dgx-h100", 0.03));
   int saved = 0;
   auto options = hour();
+  options.plan.ops = {};
   options.save = [&](const MeasurementFile& file) { saved = static_cast<int>(file.items.size()); };
   const auto file = measure(*twin, options);
   CHECK(saved == static_cast<int>(file.items.size()));
@@ -153,8 +172,8 @@ TEST_CASE("a short budget keeps the most telling items, is not overdrawn, and na
   auto options = hour();
   options.budget_s = 10;
   const auto file = measure(*twin, options);
-  // The first timings count too. What an item really costs is only estimated: a tenth may be missed.
-  CHECK(twin->elapsed_s() < 11);
+  // The first timings count too. What the last item really costs is only estimated.
+  CHECK(twin->elapsed_s() < 12);
   int dropped = 0;
   for (const auto& p : file.plan) {
     if (p.state != "dropped") continue;
@@ -206,7 +225,9 @@ TEST_CASE("a file of another machine is not gone on with") {
 
 TEST_CASE("what a machine cannot do is written down with its reason, and the rest goes on") {
   // GeForce: no peer access, no NVLS.
-  const auto file = measure(*make_twin(twin_of("pcie-rtx4090")), hour());
+  auto options = hour();
+  options.plan.ops = {models::nccl::Op::all_reduce};
+  const auto file = measure(*make_twin(twin_of("pcie-rtx4090")), options);
   const auto& nvls = find(file, "collective/all_reduce/NVLS/Simple/8-ranks");
   CHECK_FALSE(nvls.problem.empty());
   CHECK(nvls.cells.empty());
@@ -215,16 +236,11 @@ TEST_CASE("what a machine cannot do is written down with its reason, and the res
   CHECK(find(file, "collective/all_reduce/8-ranks").complete);
 }
 
-TEST_CASE("what measures nothing says why") {
+TEST_CASE("what measures nothing says so") {
   auto options = hour();
-  options.plan.only = {ItemKind::pattern};
-  auto one = twin_of("dgx-h100");
-  const auto message = test::error_of([&] {
-    options.plan.ops = {};
-    options.plan.only = {ItemKind::collective};
-    options.plan.sizes = {sim::gib(17)};  // above a quarter of the twin's 64 GiB
-    measure(*make_twin(one), options);
-  });
+  options.plan.only = {ItemKind::collective};
+  options.plan.sizes = {sim::gib(17)};  // above a quarter of the twin's 64 GiB
+  const auto message = test::error_of([&] { measure(*make_twin(twin_of("dgx-h100")), options); });
   CHECK(message.find("nothing of what was asked for can be measured on this machine") != std::string::npos);
 }
 

@@ -158,6 +158,21 @@ TEST_CASE("items become series, matrices and probes") {
             "m.json: collective/all_reduce/NVLS/Simple/2-ranks: ncclCommInitRankConfig failed: invalid usage"});
 }
 
+TEST_CASE("the collectives of a measurement are read as any other series, and a file without one says so") {
+  const auto path = fs::temp_directory_path() / "linkcast-measurement-file-test.json";
+  const auto write = [&](const MeasurementFile& file) { std::ofstream(path, std::ios::binary) << text_of(file); };
+  auto file = small_file();
+  write(file);
+  const auto series = read_series(path);
+  REQUIRE(series.size() == 1);
+  CHECK(series[0].system == "hgx-h100-4");
+  CHECK(read_series(path, Hints{{}, {}, "dgx-h100"})[0].system == "dgx-h100");
+  std::erase_if(file.items, [](const Item& i) { return i.kind == ItemKind::collective; });
+  write(file);
+  CHECK(test::error_of([&] { read_series(path); }).find("no collective in this measurement") != std::string::npos);
+  fs::remove(path);
+}
+
 TEST_CASE("of the environment only NCCL's variables are written, and only they are read") {
   auto file = small_file();
   file.machine.env["AWS_SECRET_ACCESS_KEY"] = "hunter2";

@@ -28,7 +28,7 @@ using models::ProtocolCost;
 
 inline constexpr std::array protocol_fields{
     Field<ProtocolCost>{"send", &ProtocolCost::send},   Field<ProtocolCost>{"all", &ProtocolCost::all, false},
-    Field<ProtocolCost>{"local", &ProtocolCost::local}, Field<ProtocolCost>{"overhead", &ProtocolCost::overhead},
+    Field<ProtocolCost>{"local", &ProtocolCost::local, false}, Field<ProtocolCost>{"overhead", &ProtocolCost::overhead},
     Field<ProtocolCost>{"hop", &ProtocolCost::hop},
 };
 

@@ -45,6 +45,7 @@ void read_protocol(MapReader& gpu, std::string_view key, models::ProtocolCost& o
   if (!v) return;
   MapReader r{gpu.context(), *v, fmt::format("{}.{}", gpu.what(), key), gpu.source()};
   read_fields(r, out, protocol_fields);
+  if (!v->get("local")) out.local = out.send;
   r.done();
 }
 

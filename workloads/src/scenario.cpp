@@ -179,7 +179,7 @@ trace::HostKind host_of(const trace::Scenario& scenario, const Calls& calls) {
 }
 
 ScenarioResult run(const trace::Source& file, const ScenarioOptions& options) {
-  const auto scenario = trace::read_scenario(file, options.set);
+  const auto scenario = trace::read_scenario(file, options.set, options.profile);
   Calls calls{scenario, options.fold};
   const auto host = host_of(scenario, calls);
   check(scenario, host, calls, options.checked_operations);
@@ -196,6 +196,7 @@ ScenarioResult run(const trace::Source& file, const ScenarioOptions& options) {
   ScenarioResult result;
   result.title = scenario.title;
   result.topology = scenario.fabric.name();
+  result.architecture = scenario.fabric.gpu_model(scenario.fabric.gpus()[0]).architecture;
   result.nccl = scenario.options.nccl.str();
   result.fidelity = scenario.options.fidelity;
   result.ranks = scenario.trace.ranks;

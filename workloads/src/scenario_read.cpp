@@ -66,7 +66,8 @@ void override_one(Value& root, const std::string& setting, Problems& problems) {
 
 class Reader {
  public:
-  Reader(const Source& file, const std::vector<std::string>& set) : file_{file} {
+  Reader(const Source& file, const std::vector<std::string>& set, std::shared_ptr<const topologies::Profile> profile)
+      : file_{file}, profile_{std::move(profile)} {
     root_ = parse_yaml(file, problems_);
     if (root_.kind == Value::Kind::null) problems_.throw_if_any();
     for (const auto& s : set) override_one(root_, s, problems_);
@@ -128,6 +129,15 @@ class Reader {
     if (const auto* params = f.find("params")) {
       if (!params->is_map()) problems_.add(*params, "'params' must be a map", "write `name: value` lines");
       for (const auto& [key, value] : params->entries) load.params[key.text] = value.text;
+    }
+    load.profile = profile_;
+    if (const auto* at = f.find("profile")) {
+      const auto name = f.word("profile");
+      try {
+        if (name && !profile_) load.profile = topologies::Profile::read(beside(*name));
+      } catch (const sim::InputError& e) {
+        relocate(problems_, at->place, e);
+      }
     }
     const auto* ranks = f.find("ranks");
     const auto* gpus = f.find("gpus");
@@ -215,6 +225,7 @@ class Reader {
   }
 
   const Source& file_;
+  std::shared_ptr<const topologies::Profile> profile_;
   Problems problems_;
   Value root_;
   std::string title_;
@@ -233,6 +244,9 @@ void relocate(Problems& problems, const Place& place, const sim::InputError& err
   }
 }
 
-Scenario read_scenario(const Source& file, const std::vector<std::string>& set) { return Reader{file, set}.read(); }
+Scenario read_scenario(const Source& file, const std::vector<std::string>& set,
+                       std::shared_ptr<const topologies::Profile> profile) {
+  return Reader{file, set, std::move(profile)}.read();
+}
 
 }  // namespace linkcast::workloads::trace

@@ -20,7 +20,9 @@ struct Scenario {
 };
 
 /// Throws sim::InputError with everything that is wrong.
-Scenario read_scenario(const Source& file, const std::vector<std::string>& set);
+/// `profile`: instead of the file's; null: as the file says.
+Scenario read_scenario(const Source& file, const std::vector<std::string>& set,
+                       std::shared_ptr<const topologies::Profile> profile = nullptr);
 
 /// Says at `place` what a room below says without a place; what has one already is thrown on.
 void relocate(Problems& problems, const Place& place, const sim::InputError& error);

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Optional, Union
 
 from . import _core
-from ._words import words_of
+from ._words import path_of, words_of
 
 
 class Cluster:
@@ -34,6 +34,7 @@ class Cluster:
         nodes: Optional[int] = None,
         network: Optional[str] = None,
         routing: Optional[str] = None,
+        profile: Union[str, os.PathLike[str], None] = None,
         **params: Any,
     ) -> Cluster:
         """Loads a cluster.
@@ -49,6 +50,8 @@ class Cluster:
             "ib", "roce", "efa", "slingshot", "tcp", "tcpx" or "tcpxo" instead of what the file says.
         routing : str, optional
             "adaptive", "spray", "ecmp" or "by_destination" instead of what the file says.
+        profile : str or path, optional
+            Fitted numbers that ``linkcast calibrate fit`` wrote, over the catalog's.
         **params
             The file's own parameters, with units as in the file (``distance="1 km"``).
 
@@ -66,7 +69,9 @@ class Cluster:
         >>> Cluster.load("dgx-h100", nodes=64).ranks
         512
         """
-        core = _core.Cluster.load(os.fspath(name_or_path), nodes or 0, words_of(params), network, routing)
+        core = _core.Cluster.load(
+            os.fspath(name_or_path), nodes or 0, words_of(params), network, routing, path_of(profile)
+        )
         return cls(core)
 
     @property

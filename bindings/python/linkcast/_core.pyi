@@ -9,7 +9,7 @@ class InternalError(RuntimeError): ...
 
 class Fabric:
     @staticmethod
-    def load(name_or_path: str, nodes: int, params: dict[str, str]) -> Fabric: ...
+    def load(name_or_path: str, nodes: int, params: dict[str, str], profile: Optional[str]) -> Fabric: ...
     @property
     def name(self) -> str: ...
     @property
@@ -22,7 +22,12 @@ class Cluster:
     def __init__(self, machine: Fabric) -> None: ...
     @staticmethod
     def load(
-        name_or_path: str, nodes: int, params: dict[str, str], network: Optional[str], routing: Optional[str]
+        name_or_path: str,
+        nodes: int,
+        params: dict[str, str],
+        network: Optional[str],
+        routing: Optional[str],
+        profile: Optional[str],
     ) -> Cluster: ...
     @property
     def name(self) -> str: ...
@@ -64,4 +69,5 @@ def validate(
     op: Optional[str],
     system: Optional[str],
     ranks: Optional[int],
+    profile: Optional[str],
 ) -> dict[str, Any]: ...

@@ -6,7 +6,7 @@ import os
 from typing import Any, Iterable, Union
 
 from . import _core
-from ._words import words_of
+from ._words import path_of, words_of
 
 
 class Fabric:
@@ -29,7 +29,14 @@ class Fabric:
         self._core = core
 
     @classmethod
-    def load(cls, name_or_path: Union[str, os.PathLike[str]], *, nodes: int = 1, **params: Any) -> Fabric:
+    def load(
+        cls,
+        name_or_path: Union[str, os.PathLike[str]],
+        *,
+        nodes: int = 1,
+        profile: Union[str, os.PathLike[str], None] = None,
+        **params: Any,
+    ) -> Fabric:
         """Loads a machine.
 
         Parameters
@@ -38,6 +45,8 @@ class Fabric:
             A name of :func:`catalog`, a topology in YAML, or a topology that NCCL wrote in XML.
         nodes : int
             How many of these machines.
+        profile : str or path, optional
+            Fitted numbers that ``linkcast calibrate fit`` wrote, over the catalog's.
         **params
             The file's own parameters, with units as in the file (``rate="400 Gb/s"``).
 
@@ -57,7 +66,7 @@ class Fabric:
             ...
         linkcast.InputError: ...
         """
-        return cls(_core.Fabric.load(os.fspath(name_or_path), nodes, words_of(params)))
+        return cls(_core.Fabric.load(os.fspath(name_or_path), nodes, words_of(params), path_of(profile)))
 
     @property
     def name(self) -> str:

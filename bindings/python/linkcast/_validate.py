@@ -98,6 +98,7 @@ def validate(
     op: Optional[str] = None,
     system: Optional[str] = None,
     ranks: Optional[int] = None,
+    profile: Union[str, os.PathLike[str], None] = None,
 ) -> Validation:
     """Compares predictions with measurements.
 
@@ -116,6 +117,8 @@ def validate(
         The operation and the number of GPUs of logs that do not say them.
     system : str, optional
         The machine of logs, also where their GPU names suggest another one.
+    profile : str or path, optional
+        Fitted numbers that ``linkcast calibrate fit`` wrote, over the catalog's.
 
     Returns
     -------
@@ -150,6 +153,7 @@ def validate(
         op=op,
         system=system,
         ranks=ranks,
+        profile=None if profile is None else os.fspath(profile),
     )
     ids = [s["id"] for s in found["series"] for _ in s["rows"]["size_bytes"]]
     points = {"id": np.asarray(ids, dtype=np.str_)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+import os
+from typing import Any, Mapping, Optional, Union
 
 
 def text_of(value: Any) -> str:
@@ -20,3 +21,8 @@ def words_of(values: Mapping[str, Any] | None) -> dict[str, str]:
 def environment_of(values: Mapping[str, Any] | None) -> dict[str, str]:
     """As `words_of`, with ``True`` and ``False`` as NCCL reads them: 1 and 0."""
     return {str(name): str(int(v)) if isinstance(v, bool) else str(v) for name, v in (values or {}).items()}
+
+
+def path_of(path: Union[str, os.PathLike[str], None]) -> Optional[str]:
+    """A path as text, or nothing."""
+    return None if path is None else os.fspath(path)

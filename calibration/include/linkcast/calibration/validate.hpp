@@ -32,6 +32,9 @@ struct ValidatedPoint {
   std::string algorithm, protocol;
 };
 
+enum class SizeClass : unsigned char { below_1M, from_1M_to_64M, from_64M };
+SizeClass size_class(sim::Bytes size);
+
 /// The same three classes of size everywhere: below 1 MiB the host's launch decides, from 64 MiB the links do.
 struct SizeClasses {
   ErrorSummary below_1M, from_1M_to_64M, from_64M;

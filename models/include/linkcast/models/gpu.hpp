@@ -13,7 +13,8 @@ namespace linkcast::models {
 struct ProtocolCost {
   sim::Rate send;  // one channel, payload bytes per second: copying or reducing into the peer's FIFO or buffer
   sim::Rate all = sim::Rate::unlimited();  // all channels of a GPU together: they share its caches and its NVLink port
-  sim::Rate local;                         // one channel: the last step, out of the own FIFO into the result
+  sim::Rate local;                         // one channel: the last step, out of the own FIFO into the result; as `send`
+                                           // where nothing else is known
   sim::Time overhead;  // the GPU's own work per unit (slice, or chunk of LL/LL128) before bytes move
   sim::Time hop;       // from the end (LL, LL128: the start) of the writer's work until the next GPU can use it
 };

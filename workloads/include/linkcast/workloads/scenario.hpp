@@ -19,6 +19,7 @@ namespace linkcast::workloads {
 struct ScenarioOptions {
   std::vector<std::string> set;       // "key=value" over the file's: "topology=dgx-a100", "env.NCCL_ALGO=Ring"
   sim::Timeline* timeline = nullptr;  // gets a lane for each stream of each rank; not owned
+  std::shared_ptr<const topologies::Profile> profile = nullptr;  // fitted numbers, instead of those that the file names
   bool fold = true;
   std::size_t kept_collectives = 10'000;  // of ScenarioResult::collectives; totals count all
   std::int64_t checked_operations =
@@ -62,6 +63,7 @@ struct CollectiveTotal {
 struct ScenarioResult {
   std::string title;  // the file's, or its name
   std::string topology;
+  std::string architecture;  // of its GPUs: "Hopper"
   std::string nccl;
   Fidelity fidelity = Fidelity::flow;
   int ranks = 0;

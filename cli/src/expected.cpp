@@ -1,0 +1,18 @@
+#include "expected.hpp"
+
+namespace linkcast::cli {
+
+Expected::Expected(const std::string& profile) {
+  if (!profile.empty()) rows_ = calibration::errors_of(*topologies::Profile::read(profile));
+}
+
+std::optional<calibration::ExpectedError> Expected::of(std::string_view family, std::string_view architecture,
+                                                       models::nccl::Op op, sim::Bytes size) const {
+  auto shipped = calibration::expected_error(family, architecture, op, size);
+  auto own = calibration::expected_error(family, architecture, op, size, rows_);
+  if (!own) return shipped;
+  if (!own->extrapolated || !shipped || own->p90_percent > shipped->p90_percent) return own;
+  return shipped;
+}
+
+}  // namespace linkcast::cli
