@@ -191,6 +191,10 @@ class Reader {
     } else if (const auto us = us_of_unit(item.unit); us && figure.size) {  // a time: its algorithm bandwidth
       figure.GBps = static_cast<double>(figure.size->count()) / (*item.value * *us) * 1e-3;
       figure.metric = Figure::Metric::algbw;
+    } else if (const double nics = case_.hardware.nics_per_node * case_.hardware.nic_gbps / 8;
+               nics > 0 && item.unit.starts_with('%') && item.unit.find("gain") == std::string::npos) {
+      figure.GBps = *item.value / 100 * nics;  // of what the NICs of a node carry
+      if (figure.metric == Figure::Metric::unknown) figure.metric = Figure::Metric::busbw;
     } else {
       return note(node, fmt::format("a figure in '{}' is no bandwidth, not read", item.unit));
     }

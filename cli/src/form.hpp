@@ -68,6 +68,7 @@ class CommandLine {
 void add_collective(Form root);
 void add_nccl(Form root);
 void add_validate(Form root);
+void add_diagnose(Form root);
 void add_run(Form root);
 void add_topo(Form root);
 void add_calibrate(Form root);

@@ -37,6 +37,7 @@ int perform(int argc, const char* const* argv, Io& io) {
   add_collective(root);
   add_nccl(root);
   add_validate(root);
+  add_diagnose(root);
   add_run(root);
   add_topo(root);
   add_calibrate(root);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "cluster_data.hpp"
@@ -235,6 +236,11 @@ class Loading {
 Cluster load_cluster_yaml(const Source& file, const std::string& name, const ClusterOptions& options) {
   const auto read = read_topology_file(file, name, options.params, options.profile.get());
   return Loading{*read, options}.run();
+}
+
+Cluster load_cluster_text(std::string_view yaml, std::string_view name, const ClusterOptions& options) {
+  const auto file = std::make_shared<const SourceText>(SourceText{std::string{name}, std::string{yaml}});
+  return load_cluster_yaml(file, std::filesystem::path{std::string{name}}.stem().string(), options);
 }
 
 Cluster load_cluster(std::string_view name_or_path, const ClusterOptions& options) {

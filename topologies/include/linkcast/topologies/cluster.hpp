@@ -71,10 +71,20 @@ struct ClusterOptions {
   std::shared_ptr<const Profile> profile = nullptr;  // fitted numbers, over those of the parts
 };
 Cluster load_cluster(std::string_view name_or_path, const ClusterOptions& options = {});
+/// The same of YAML text. `name`: what messages call it; files that it extends are looked up beside that.
+Cluster load_cluster_text(std::string_view yaml, std::string_view name, const ClusterOptions& options = {});
 
 /// `nodes` such machines on an ideal network of that kind ("ib", "roce", …): every NIC port on one switch that blocks
 /// nothing. Throws sim::InputError for an unknown kind, or machines without a NIC.
 Cluster ideal_cluster(const Fabric& machine, int nodes, std::string_view fabric, const Profile* profile = nullptr);
+
+/// Cables that carry less than their rate, of which nothing that detects topologies knows: `share` of their payload.
+struct SlowCable {
+  double share = 1;
+  int node = -1, nic = -1;  // of which NIC; -1: of every one
+};
+/// The same cluster with those cables. NCCL's view of it is unchanged. Throws sim::InputError for a NIC that it lacks.
+Cluster with_slow_cables(const Cluster& cluster, std::span<const SlowCable> cables);
 
 /// How a job lies on a cluster.
 enum class Placement : unsigned char {

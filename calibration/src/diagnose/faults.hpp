@@ -1,0 +1,47 @@
+// What may be the case: a healthy machine, or one with a fault of some size. Each is a change of what is simulated,
+// with factors for what no topology expresses (docs/diagnose.md has their sources). Knows no measured value, except
+// where a fault has to be placed (which GPU, which host).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "observe.hpp"
+
+namespace linkcast::calibration::diagnosis {
+
+struct Hypothesis {
+  std::string cause;
+  bool normal = false;
+  double prior = 0;  // relative; hypotheses of one cause share the cause's
+  Edit edit;
+  Software software;
+  std::function<double(const Observation&)> share;  // of what the simulation, or the healthy base, gives; empty: 1
+  bool swap_reading = false;                        // figures whose reading is open are algbw where busbw was taken
+  bool swap_labels = false;                         // even those that name it
+  std::string says;                                 // what is the case, in words
+  std::string confirm;
+};
+
+/// What of all the faults can be asked here.
+struct Scene {
+  bool nvlink = false, multicast = false, pcie_peers = false, geforce = false;
+  bool inside = false, several = false;  // collectives in a machine, over machines
+  bool pairs = false, tests = false, figures = false;
+  int gpus = 8, nics = 0;
+  double nic_gbps = 0;
+  std::string network, switch_link;  // an NVLink that can be taken down, as an override names it
+  bool amd = false, gpu_known = true;
+};
+Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardware& hardware);
+
+std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence);
+
+// Parts of the list, one file each.
+void add_normal(const Scene& scene, const Evidence& evidence, std::vector<Hypothesis>& out);
+void add_faults_inside(const Scene& scene, const Evidence& evidence, std::vector<Hypothesis>& out);
+void add_faults_of_network(const Scene& scene, const Evidence& evidence, std::vector<Hypothesis>& out);
+void add_faults_of_pairs(const Scene& scene, const Evidence& evidence, std::vector<Hypothesis>& out);
+
+}  // namespace linkcast::calibration::diagnosis

@@ -1,0 +1,214 @@
+// Faults within a machine: NVLink, NVSwitch, NVLS, peer access, slots, sockets, launch, and how a test was set up.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "faults.hpp"
+
+namespace linkcast::calibration::diagnosis {
+namespace {
+
+using models::nccl::Op;
+
+bool inside(const Observation& o) { return o.kind == Kind::collective && !o.several_nodes; }
+
+class List {
+ public:
+  List(const Scene& scene, const Evidence& evidence, std::vector<Hypothesis>& out)
+      : s_{scene}, e_{evidence}, out_{out} {}
+
+  void add() {
+    library();
+    nvlink();
+    peer_access();
+    slots();
+    host();
+    launch();
+    test_setup();
+  }
+
+ private:
+  Hypothesis fault(const char* cause, double prior, std::string says, const char* confirm) {
+    Hypothesis h;
+    h.cause = cause;
+    h.prior = prior;
+    h.says = std::move(says);
+    h.confirm = confirm;
+    return h;
+  }
+  bool set(const char* name) const { return e_.crippling.contains(name); }
+
+  void library() {
+    if (!s_.inside && !s_.several) return;
+    if (s_.multicast) {
+      auto h =
+          fault("NVLS disabled or unavailable", set("NCCL_NVLS_ENABLE") ? 2.0 : 0.08,
+                "all_reduce runs as a ring over NVLink instead of in the switches",
+                "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NVLS all_reduce_perf -b 8G -e 8G -g 8 2>&1 | grep -i nvls");
+      h.software.env["NCCL_NVLS_ENABLE"] = "0";
+      out_.push_back(std::move(h));
+    }
+    for (const char* algo : {"Tree", "Ring", "NVLS"}) {
+      if (algo[0] == 'N' && !s_.multicast) continue;
+      auto h =
+          fault("wrong algorithm: forced, or chosen by a wrong tuning", 0.007,
+                fmt::format("the collective runs as {}", algo), "env | grep NCCL_; cat /etc/nccl.conf ~/.nccl.conf");
+      h.software.env["NCCL_ALGO"] = algo;
+      out_.push_back(std::move(h));
+    }
+    for (const char* protocol : {"LL", "LL128", "Simple"}) {
+      auto h = fault("wrong protocol: forced, or chosen by a wrong tuning", 0.004,
+                     fmt::format("protocol {} at every size", protocol),
+                     "env | grep NCCL_; cat /etc/nccl.conf ~/.nccl.conf");
+      h.software.env["NCCL_PROTO"] = protocol;
+      out_.push_back(std::move(h));
+    }
+    for (const char* channels : {"1", "2", "4", "8"}) {
+      auto h =
+          fault("too few channels", 0.005, fmt::format("{} channel(s) instead of as many as the links take", channels),
+                "env | grep CHANNELS; NCCL_MIN_NCHANNELS=16 all_reduce_perf -b 1G -e 1G -g 8");
+      h.software.env["NCCL_MAX_NCHANNELS"] = channels;
+      h.software.env["NCCL_MAX_P2P_NCHANNELS"] = channels;
+      out_.push_back(std::move(h));
+    }
+  }
+
+  void nvlink() {
+    if (!s_.nvlink || s_.switch_link.empty()) return;
+    const char* confirm = "nvidia-smi nvlink -s; nvidia-smi nvlink -e";
+    auto down =
+        fault("an NVLink of one GPU is down or narrow", 0.015, "NVLinks of one GPU to one neighbour are down", confirm);
+    down.edit.overrides = {fmt::format("link: \"{}\", state: down", s_.switch_link)};
+    down.share = pair_of_gpu(0.77);
+    out_.push_back(std::move(down));
+    auto narrow = fault("an NVLink of one GPU is down or narrow", 0.015, "one NVLink of one GPU is down", confirm);
+    narrow.edit.overrides = {fmt::format("link: \"{}\", width: 1", s_.switch_link)};
+    narrow.share = pair_of_gpu(0.9);
+    out_.push_back(std::move(narrow));
+    if (s_.switch_link.find("nvswitch") != std::string::npos) {
+      auto h = fault("an NVSwitch is down", 0.01, "one NVSwitch is down: every GPU loses its links to it",
+                     "systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A4 Fabric");
+      h.edit.overrides = {"device: \"nvswitch[0]\", state: down"};
+      h.share = [](const Observation& o) { return o.kind == Kind::pair && o.over_nvlink ? 0.76 : 1.0; };
+      out_.push_back(std::move(h));
+    }
+  }
+
+  static std::function<double(const Observation&)> pair_of_gpu(double share) {
+    return [share](const Observation& o) {
+      return o.kind == Kind::pair && o.over_nvlink && (o.from == 0 || o.to == 0) ? share : 1.0;
+    };
+  }
+
+  void peer_access() {
+    const bool told = set("NCCL_P2P_DISABLE") || set("NCCL_P2P_LEVEL");
+    const double prior = told ? 2.0 : s_.geforce ? 1.5 : s_.nvlink ? 0.05 : 0.14;
+    // Staging in host memory varies from box to box by what its memory and root complex carry: the slowest published
+    // GeForce boxes reach a fifth of the fastest.
+    for (const double share : {1.0, 0.75, 0.55, 0.4, 0.28, 0.2, 0.14, 0.1}) {
+      if ((!s_.inside && !s_.pairs) || (s_.nvlink && share < 0.5)) break;
+      auto h = fault("P2P disabled or unavailable: copies are staged through host memory", prior / 8,
+                     "GPUs do not reach each other directly; every byte goes through host memory (SHM)",
+                     "nvidia-smi topo -p2p r; NCCL_DEBUG=INFO all_reduce_perf -g 2 2>&1 | grep -E 'via (SHM|P2P)'");
+      h.software.env["NCCL_P2P_DISABLE"] = "1";
+      h.software.env["NCCL_NVLS_ENABLE"] = "0";
+      h.share = [share, nvlink = s_.nvlink](const Observation& o) {
+        if (inside(o)) return share;
+        if (o.kind == Kind::pair && !o.to_host) return share * (nvlink ? 0.1 : 0.62);
+        return 1.0;
+      };
+      out_.push_back(std::move(h));
+    }
+    if (s_.nvlink) return;
+    // P2P through CPU root ports: writes of many pairs at once collapse (nccl#1603: alltoall 2 instead of 18).
+    for (const double all : {0.1, 0.2}) {
+      auto h = fault("P2P forced through CPU root ports (NCCL_P2P_LEVEL=SYS)", 0.012,
+                     "peers write to each other through the CPU: rings bear it, alltoall does not",
+                     "nvidia-smi topo -m; rerun without NCCL_P2P_LEVEL");
+      h.share = [all](const Observation& o) {
+        return inside(o) && o.probe >= 0 && o.what.find("alltoall") != std::string::npos ? all : 1.0;
+      };
+      out_.push_back(std::move(h));
+    }
+    for (const double share : {0.5, 0.35, 0.25}) {
+      auto h = fault("PCIe ACS or IOMMU: peer-to-peer goes through the root complex", 0.012,
+                     "peer writes are redirected to the root complex and share its way with themselves",
+                     "sudo lspci -vvv | grep -i ACSCtl   # SrcValid+ means on; dmesg | grep -i -e iommu -e DMAR");
+      h.share = [share](const Observation& o) {
+        if (o.kind == Kind::staged_over_p2p) return share / 0.9;
+        return inside(o) || (o.kind == Kind::pair && !o.to_host) ? share : 1.0;
+      };
+      out_.push_back(std::move(h));
+    }
+  }
+
+  void slots() {
+    if (s_.nvlink && !s_.several) return;
+    const char* confirm =
+        "nvidia-smi --query-gpu=index,pcie.link.gen.current,pcie.link.width.current --format=csv  # under load";
+    for (const int lanes : {8, 4, 2}) {
+      auto h = fault("PCIe at a lower width or speed", s_.geforce ? 0.003 : 0.01,
+                     fmt::format("slots run at x{} instead of x16", lanes), confirm);
+      h.edit.lanes = lanes;
+      h.share = [lanes](const Observation& o) {
+        const bool slot = (o.kind == Kind::pair && !o.over_nvlink) || o.kind == Kind::staged_pair;
+        return slot ? lanes / 16.0 : 1.0;
+      };
+      out_.push_back(std::move(h));
+    }
+  }
+
+  void host() {
+    // 25 to 35 % of the normal host copy rate where buffers lie on the wrong socket (3.8 of 12.2); a hump first, while
+    // caches still hold them.
+    for (const double share : {0.3, 0.5, 0.7}) {
+      auto h = fault("CPU/NUMA binding: process or buffers on the wrong socket", 0.015,
+                     "copies through the host cross sockets; large sizes fall behind middle ones",
+                     "nvidia-smi topo -m; numactl --cpunodebind=<node> --membind=<node> …, or mpirun --bind-to none");
+      const bool whole = !s_.nvlink;
+      h.share = [share, whole](const Observation& o) {
+        if (o.kind == Kind::shape && !o.several_nodes) return share < 0.4 ? 0.7 : 0.82;
+        if (o.to_host || o.kind == Kind::staged_pair) return share;
+        return inside(o) && whole ? share : 1.0;
+      };
+      out_.push_back(std::move(h));
+    }
+  }
+
+  void launch() {
+    const bool small = std::any_of(e_.seen.begin(), e_.seen.end(), [](const Observation& o) {
+      return o.kind == Kind::collective && o.size && *o.size <= sim::Bytes{262144};
+    });
+    if (!small) return;
+    for (const double us : {150.0, 300.0, 600.0}) {
+      auto h = fault("in-process launch overhead: the host cannot enqueue fast enough", 0.004,
+                     fmt::format("no call takes less than {:.0f} us, whatever its size", us),
+                     "mpirun -np 8 all_reduce_perf -g 1 …   # one process for each GPU, or -G 1 for CUDA graphs");
+      h.software.floor = sim::Time::from_us(us);
+      out_.push_back(std::move(h));
+    }
+  }
+
+  void test_setup() {
+    if (!s_.inside || !s_.nvlink) return;
+    for (const double share : {0.02, 0.03, 0.045, 0.07}) {
+      auto h = fault("container or test set-up: ranks do not reach each other as the machine allows", 0.008,
+                     fmt::format("everything within the machine at {:.0f} %", 100 * share),
+                     "all_reduce_perf -b 8G -e 8G -g 8   # one process, in the same container");
+      h.share = [share](const Observation& o) { return inside(o) ? share : 1.0; };
+      out_.push_back(std::move(h));
+    }
+  }
+
+  const Scene& s_;
+  const Evidence& e_;
+  std::vector<Hypothesis>& out_;
+};
+
+}  // namespace
+
+void add_faults_inside(const Scene& scene, const Evidence& evidence, std::vector<Hypothesis>& out) {
+  List{scene, evidence, out}.add();
+}
+
+}  // namespace linkcast::calibration::diagnosis

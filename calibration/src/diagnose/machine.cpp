@@ -1,0 +1,166 @@
+// See machine.hpp. Words and counts to a machine; cluster.cpp builds it.
+#include "machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "linkcast/topologies/describe.hpp"
+#include "machine_kinds.hpp"
+
+namespace linkcast::calibration::diagnosis {
+namespace {
+
+std::string lower(std::string_view s) {
+  std::string out(s);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+bool says_any(const std::string& text, std::initializer_list<std::string_view> phrases) {
+  return std::any_of(phrases.begin(), phrases.end(),
+                     [&](std::string_view p) { return text.find(p) != std::string::npos; });
+}
+
+void take_counts(Machine& m, const Hardware& h) {
+  if (h.nodes > 0) m.nodes = h.nodes;
+  if (h.gpus_per_node > 0) m.gpus = h.gpus_per_node;
+  m.nics = h.nics_per_node;
+  m.nic_gbps = h.nic_gbps;
+  m.network = kind_of_network(h.fabric);
+}
+
+/// Four V100 with two NVLinks between every two of them (PowerEdge C4140, SuperServer 1029GQ and their like).
+constexpr std::string_view four_v100 = R"(node:
+  gpus: {model: v100-sxm2, count: 4}
+  nvlink: {link: nvlink2, mesh: {all: 2}}
+)";
+
+/// A system of the catalog whose part is another one.
+void use_system(Machine& m, const GpuKind& kind) {
+  m.topology = kind.system;
+  m.system = kind.system;
+  if (!kind.part.empty()) {  // A800: eight of twelve NVLinks on the six switches
+    m.part = kind.part;
+    m.parts_yaml = kind.parts_yaml;
+    m.overlay = "  gpus: {model: gpu-card}\n  nvlink: {switches: {links: [2, 2, 1, 1, 1, 1]}}\n";
+    m.in_catalog = false;
+  } else if (kind.four == "v100-x4" && m.gpus <= 4) {
+    m.topology.clear();
+    m.part = "v100-sxm2";
+    m.pcie_link = "pcie-gen3";
+    m.overlay = m.gpus > 1 ? "  nvlink: {link: nvlink2, mesh: {all: 2}}\n" : "";
+    m.in_catalog = false;
+    m.sentences.push_back("taken as a box of four V100 SXM2 with two NVLinks between every two");
+  } else if (m.gpus == 4 && !kind.four.empty()) {
+    m.topology = kind.four;
+    m.system = kind.four;
+  } else if (m.topology.find("-nvl72") != std::string::npos) {
+    const int trays = m.nvlink_domain ? std::clamp(m.nodes, 1, 18) : std::clamp((m.gpus + 3) / 4, 1, 18);
+    m.params["trays"] = std::to_string(trays);
+    if (m.nvlink_domain) {
+      m.gpus *= std::max(1, m.nodes);
+      m.nodes = 1;
+      m.sentences.push_back(fmt::format("{} trays of one NVLink domain", trays));
+    }
+  } else if (m.gpus < kind.gpus) {
+    m.sentences.push_back(fmt::format("taken as {} GPUs of a {}", m.gpus, m.topology));
+  }
+}
+
+}  // namespace
+
+std::string kind_of_network(const std::string& words) {
+  const auto w = lower(words);
+  if (says_any(w, {"tcpxo", "fastrak"})) return "tcpxo";
+  if (says_any(w, {"tcpx"})) return "tcpx";
+  if (says_any(w, {"slingshot"})) return "slingshot";
+  if (says_any(w, {"efa"})) return "efa";
+  if (says_any(w, {"roce", "ethernet", "spectrum"})) return "roce";
+  if (says_any(w, {"infiniband", "ndr", "hdr", "edr", "fdr", "xdr", "rdma"})) return "ib";
+  if (w == "ib" || w.rfind("ib ", 0) == 0 || w.find(" ib") != std::string::npos) return "ib";
+  if (says_any(w, {"tcp", "socket"})) return "tcp";
+  return {};
+}
+
+Machine machine_of(const Hardware& h, const std::optional<std::string>& system) {
+  Machine m;
+  take_counts(m, h);
+  const auto fabric = lower(h.fabric);
+  const bool several_domains = says_any(fabric, {"infiniband", "roce", "slingshot", "ethernet", "efa"});
+  m.nvlink_domain = m.nodes > 1 && !several_domains && says_any(fabric, {"nvlink", "nvl72", "mnnvl"});
+  const auto names = topologies::catalog_names();
+  if (system && std::find(names.begin(), names.end(), *system) != names.end()) {
+    m.topology = m.system = *system;
+    m.name = *system;
+    if (m.topology.find("-nvl72") != std::string::npos) {
+      const int trays = m.nvlink_domain ? m.nodes : std::max(1, m.gpus / 4);
+      m.params["trays"] = std::to_string(std::clamp(trays, 1, 18));
+      if (m.nvlink_domain) m.gpus *= m.nodes, m.nodes = 1;
+    }
+    return m;
+  }
+  if (const auto* kind = kind_of_gpu(h.gpu)) {
+    m.name = fmt::format("{} x {}", m.gpus, h.gpu);
+    if (h.gpus_per_node <= 0) m.gpus = std::max(1, kind->gpus);
+    if (!kind->system.empty()) {
+      use_system(m, *kind);
+    } else {
+      m.part = kind->part;
+      m.parts_yaml = kind->parts_yaml;
+      m.pcie_link = kind->pcie;
+      m.lanes = kind->lanes;
+      m.system = kind->part == "rtx4090" || kind->part == "l40s" ? fmt::format("pcie-{}", kind->part)
+                 : kind->part == "a100-pcie" || kind->part == "v100-pcie"
+                     ? "pcie-" + std::string(kind->part.substr(0, 4))
+                     : "pcie-l40s";
+      m.in_catalog = false;
+      m.sentences.push_back(
+          fmt::format("'{}' is no system of the catalog: taken as a box of such cards on {}", h.gpu, m.pcie_link));
+    }
+  } else {
+    // Nothing is known inside the machine; the network's rate still says what several of them can do.
+    m.gpu_known = false;
+    m.topology = m.system = m.nic_gbps >= 400 ? "dgx-h100" : "dgx-a100";
+    m.in_catalog = false;
+    m.name = h.gpu.empty() ? "unknown GPUs" : fmt::format("'{}'", h.gpu);
+    m.gpus = std::min(m.gpus, 8);
+    m.sentences.push_back(fmt::format("{}: only what the NICs carry is taken for known", m.name));
+  }
+  return m;
+}
+
+Machine machine_of_topology(const std::string& topology, const std::map<std::string, std::string>& params,
+                            const Hardware& h) {
+  Machine m;
+  topologies::ClusterOptions options;
+  options.params = params;
+  const auto cluster = topologies::load_cluster(topology, options);
+  m.topology = topology;
+  m.system = cluster.machine(0).name();
+  m.params = params;
+  m.name = cluster.name();
+  m.described_network = cluster.nodes() > 1;
+  if (std::filesystem::path(topology).extension() == ".xml") m.whole_yaml = topologies::to_yaml(cluster.machine(0));
+  m.gpus = cluster.gpus_per_node();
+  m.nodes = cluster.nodes();
+  const int gpus = m.gpus;
+  take_counts(m, h);
+  if (m.gpus > gpus)
+    throw sim::InputError(fmt::format("{} GPUs a node were measured, but '{}' has {}", m.gpus, topology, gpus),
+                          "name the topology of the machine that was measured");
+  const auto& model = cluster.machine(0).gpu_model(cluster.machine(0).gpus()[0]);
+  const auto* kind = h.gpu.empty() ? nullptr : kind_of_gpu(h.gpu);
+  if (kind != nullptr && !kind->system.empty() && kind->part.empty()) {
+    const auto other = topologies::load(kind->system);
+    const auto& expected = other.gpu_model(other.gpus()[0]);
+    if (expected.architecture != model.architecture)
+      throw sim::InputError(fmt::format("measured on '{}', but '{}' has {}", h.gpu, topology, model.name),
+                            fmt::format("such GPUs are in {}, for one", kind->system));
+  }
+  return m;
+}
+
+}  // namespace linkcast::calibration::diagnosis

@@ -1,0 +1,198 @@
+// Diagnosis: what is normal is called so, what is broken is found, and the same question scaled down stays broken.
+#include "linkcast/calibration/diagnose.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "linkcast/sim/diagnostic.hpp"
+#include "support.hpp"
+
+namespace {
+
+using namespace linkcast;
+using calibration::DiagnoseOptions;
+using calibration::Diagnosis;
+using calibration::Figure;
+using calibration::Measurements;
+using calibration::PairMatrix;
+using calibration::Verdict;
+using models::nccl::Op;
+
+struct Machine {
+  std::string gpu;
+  int nodes = 1, gpus = 8, nics = 0;
+  double gbps = 0;
+  std::string fabric = "ib";
+};
+
+DiagnoseOptions on(const Machine& m) {
+  DiagnoseOptions o;
+  o.hardware = {m.gpu, m.gpus, m.nodes, m.nics, m.gbps, m.nodes > 1 ? m.fabric : "", ""};
+  o.threads = 1;
+  return o;
+}
+
+Figure busbw(double GBps, Op op = Op::all_reduce, sim::Bytes size = sim::gib(8)) {
+  Figure f;
+  f.op = op;
+  f.size = size;
+  f.GBps = GBps;
+  return f;
+}
+
+Diagnosis ask(const Machine& machine, std::vector<Figure> figures) {
+  Measurements m;
+  m.figures = std::move(figures);
+  return calibration::diagnose(m, on(machine));
+}
+
+std::string first(const Diagnosis& d) { return d.causes.empty() ? "" : d.causes.front().cause; }
+
+bool among(const Diagnosis& d, const std::string& words) {
+  return std::any_of(d.causes.begin(), d.causes.end(),
+                     [&](const auto& c) { return c.cause.find(words) != std::string::npos; });
+}
+
+PairMatrix matrix(int n, double GBps) {
+  PairMatrix m;
+  m.system = "dgx-h100";
+  m.peer_access = true;
+  m.cells.assign(static_cast<std::size_t>(n), std::vector<std::optional<double>>(static_cast<std::size_t>(n), GBps));
+  for (std::size_t i = 0; i < m.cells.size(); ++i) m.cells[i][i].reset();
+  return m;
+}
+
+TEST_CASE("Eight H100 with NVLS are healthy; what a ring gives on them is NVLS that is off", "[diagnose]") {
+  const auto good = ask({"H100 SXM"}, {busbw(475)});
+  CHECK(good.verdict == Verdict::healthy);
+  CHECK(good.confidence > 0.5);
+  const auto bad = ask({"H100 SXM"}, {busbw(365)});
+  CHECK(bad.verdict == Verdict::degraded);
+  CHECK(first(bad) == "NVLS disabled or unavailable");
+}
+
+TEST_CASE("algbw that is taken for busbw is explained, not accused", "[diagnose]") {
+  auto f = busbw(250, Op::all_reduce, sim::mib(256));  // x 2 x 7/8 = 437 GB/s busbw
+  f.metric = Figure::Metric::algbw;
+  const auto d = ask({"H100 SXM"}, {f});
+  CHECK(d.verdict == Verdict::healthy);
+  CHECK(among(d, "normal: algbw read as busbw"));
+}
+
+TEST_CASE("Two nodes may pass the rate of their NICs by a tree", "[diagnose]") {
+  // 2 x 100 Gb/s carry 25 GB/s each way.
+  const auto d = ask({"V100 SXM2", 2, 4, 2, 100}, {busbw(41.5)});
+  CHECK(d.verdict == Verdict::healthy);
+  CHECK(among(d, "2-node tree"));
+}
+
+TEST_CASE("Healthy inside and over verbs, half between machines: not the cables", "[diagnose]") {
+  Measurements m;
+  m.figures = {busbw(186), busbw(474)};
+  m.figures[0].ranks = 16, m.figures[1].ranks = 8;
+  calibration::PairTest test;
+  test.tool = "ib_write_bw";
+  test.memory = calibration::MemoryKind::host;
+  test.nic_gbps = 400;
+  test.rows = {{sim::mib(1), 49.4}};
+  m.tests = {test};
+  const auto d = calibration::diagnose(m, on({"H100 SXM", 2, 8, 8, 400}));
+  CHECK(d.verdict == Verdict::degraded);
+  CHECK(d.rows.size() == 3);
+  CHECK(first(d) != "NICs or cables at a lower rate");
+}
+
+TEST_CASE("What is broken stays broken when it gets slower", "[diagnose][property]") {
+  const std::vector<Machine> machines{
+      {"H100 SXM"}, {"A100 SXM"}, {"B200"}, {"H100 SXM", 2, 8, 8, 400}, {"RTX A6000", 1, 4}};
+  for (const auto& machine : machines) {
+    bool degraded = false;
+    for (double GBps = 1200; GBps > 0.5; GBps *= 0.7) {
+      const auto d = ask(machine, {busbw(GBps)});
+      INFO(machine.gpu << " x " << machine.nodes << " at " << GBps);
+      if (degraded) CHECK(d.verdict == Verdict::degraded);
+      degraded = degraded || d.verdict == Verdict::degraded;
+    }
+    CHECK(degraded);
+  }
+}
+
+TEST_CASE("Probabilities are probabilities, and their sum is at most one over faults", "[diagnose]") {
+  const auto d = ask({"A100 SXM", 2, 8, 8, 200}, {busbw(60)});
+  double sum = 0;
+  for (const auto& c : d.causes) {
+    CHECK(c.score >= 0);
+    CHECK(c.score <= 1);
+    CHECK_FALSE(c.explains.empty());
+    CHECK_FALSE(c.confirm.empty());
+    sum += c.score;
+  }
+  CHECK(sum <= 1 + 1e-9);
+  CHECK(d.confidence >= sum - 1e-9);
+  for (std::size_t i = 1; i < d.causes.size(); ++i) CHECK(d.causes[i - 1].score >= d.causes[i].score);
+}
+
+TEST_CASE("A bad GPU of a matrix is named, one way or both", "[diagnose]") {
+  Measurements m;
+  m.matrices = {matrix(8, 380)};
+  CHECK(calibration::diagnose(m, {}).verdict == Verdict::healthy);
+  for (std::size_t k = 0; k < 8; ++k) {
+    if (k == 5) continue;
+    m.matrices[0].cells[5][k] = 150;
+  }
+  const auto sends = calibration::diagnose(m, {});
+  CHECK(sends.verdict == Verdict::degraded);
+  CHECK(first(sends) == "a slow link in one direction");
+  CHECK(sends.causes.front().explains.find("GPU 5 sends") != std::string::npos);
+  for (std::size_t k = 0; k < 8; ++k) {
+    if (k == 5) continue;
+    m.matrices[0].cells[k][5] = 150;
+  }
+  const auto both = calibration::diagnose(m, {});
+  CHECK(first(both) == "one GPU's path is bad (link down or narrow)");
+  CHECK(both.causes.front().explains.find("GPU 5") != std::string::npos);
+}
+
+TEST_CASE("Peer access that is slower than none is wrong on any machine", "[diagnose]") {
+  Measurements m;
+  m.matrices = {matrix(4, 9.9), matrix(4, 22)};
+  for (auto& x : m.matrices) x.system.reset();
+  m.matrices[1].peer_access = false;
+  CHECK(calibration::diagnose(m, {}).verdict == Verdict::degraded);
+}
+
+TEST_CASE("Nothing is said of a machine that nobody knows", "[diagnose]") {
+  const auto d = ask({""}, {busbw(5)});
+  CHECK(d.verdict == Verdict::unknown);
+  CHECK_FALSE(d.notes.empty());
+}
+
+TEST_CASE("Measurements of two machines, and of another one than the topology, are refused", "[diagnose]") {
+  Measurements m;
+  m.matrices = {matrix(8, 380), matrix(8, 275)};
+  m.matrices[1].system = "dgx-a100";
+  CHECK_THROWS_AS(calibration::diagnose(m, {}), sim::InputError);
+  auto o = on({"A100 SXM"});
+  o.topology = "dgx-h100";
+  m = {};
+  m.figures = {busbw(200)};
+  CHECK_THROWS_AS(calibration::diagnose(m, o), sim::InputError);
+  o = on({"H100 SXM", 1, 16});
+  o.topology = "dgx-h100";
+  CHECK_THROWS_AS(calibration::diagnose(m, o), sim::InputError);
+}
+
+TEST_CASE("A diagnosis as JSON has the contract's keys", "[diagnose]") {
+  const auto json = nlohmann::json::parse(calibration::json_report(ask({"H100 SXM"}, {busbw(365)})));
+  CHECK(json.at("schema") == "linkcast.diagnose/1");
+  CHECK(json.at("verdict") == "degraded");
+  CHECK(json.at("confidence").get<double>() > 0.5);
+  for (const auto* key : {"cause", "score", "explains", "confirm"}) CHECK(json.at("causes").at(0).contains(key));
+  const auto& row = json.at("rows").at(0);
+  CHECK(row.at("size_bytes") == 8589934592);
+  // 8 GiB x 1.75 / 365 GB/s = 41184 us.
+  CHECK(row.at("measured_us").get<double>() == Approx(41184).epsilon(0.001));
+  CHECK(row.at("low_us").get<double>() < row.at("expected_us").get<double>());
+  CHECK(row.at("expected_us").get<double>() < row.at("high_us").get<double>());
+}
+
+}  // namespace
