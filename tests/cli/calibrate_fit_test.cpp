@@ -81,7 +81,7 @@ TEST_CASE("a profile reaches run, and a wrong one is refused at its line") {
   const std::string scenario = "\"" + std::string{LINKCAST_SOURCE_DIR} + "/configs/data-parallel-dgx-h100.yaml\"";
   const auto plain = json::parse(typed("run " + scenario + " --json").out);
   const auto slow = json::parse(typed("run " + scenario + " --json --profile \"" + profile + "\"").out);
-  CHECK(slow["end_us"].get<double>() > plain["end_us"].get<double>());
+  CHECK(slow["time_us"].get<double>() > plain["time_us"].get<double>());
 
   std::ofstream{profile}
       << "schema: linkcast.profile/1\nname: slow\nparts:\n  hosts:\n    xoen: {launch_graph: 1 us}\n";

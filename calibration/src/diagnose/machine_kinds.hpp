@@ -12,9 +12,9 @@ struct GpuKind {
   std::array<std::string_view, 3> words;  // all of them as whole words
   std::string_view system;                // catalog; empty: generic box
   int gpus = 8;                           // of that system
-  std::string_view four;                  // the system with four of them; empty: a slice
-  std::string_view part;                  // of a generic box
-  std::string_view parts_yaml;            // what the catalog does not have
+  std::string_view four = {};             // the system with four of them; empty: a slice
+  std::string_view part = {};             // of a generic box
+  std::string_view parts_yaml = {};       // what the catalog does not have
   std::string_view pcie = "pcie-gen4";
   int lanes = 16;
 };
