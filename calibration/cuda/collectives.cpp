@@ -205,7 +205,7 @@ struct Collectives::Impl {
   }
 
   LocalSamples run(const CollectiveRequest& r, const std::function<void()>& barrier) {
-    make_room(r.size);
+    make_room(std::max(r.size, sim::Bytes{std::int64_t{4} * ranks_of(r)}));
     if (r.graph) capture(r);
     for (int i = 0; i < (r.graph ? 1 : std::max(r.repeat.warmup, 1)); ++i) iterate(r, 1);
     wait();

@@ -6,14 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
 #include "fit_parts.hpp"
+#include "on_threads.hpp"
 
 namespace linkcast::calibration {
 namespace {
@@ -140,17 +139,11 @@ CrossValidation cross_validate(const Measurements& measurements, const FitOption
   }
   const std::vector<std::pair<std::string, std::vector<std::size_t>>> sources(by_source.begin(), by_source.end());
   out.sources.resize(sources.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (auto i = next++; i < sources.size() && !options.stop.stop_requested(); i = next++) {
-      const auto& [source, mine] = sources[i];
-      out.sources[i] = leave_out(source, mine, {seen, parts, numbers, touching, solution, out.all, options});
-    }
-  };
-  std::vector<std::thread> pool;
-  for (int t = 1; t < threads_of(options); ++t) pool.emplace_back(work);
-  work();
-  for (auto& t : pool) t.join();
+  on_threads(sources.size(), threads_of(options), [&](std::size_t i) {
+    if (options.stop.stop_requested()) return;
+    const auto& [source, mine] = sources[i];
+    out.sources[i] = leave_out(source, mine, {seen, parts, numbers, touching, solution, out.all, options});
+  });
 
   ErrorsBySize all_seen, all_unseen;
   for (const auto& s : out.sources) {
@@ -187,7 +180,7 @@ std::string json_report(const CrossValidation& v) {
     }
     for (auto& [id, series] : by_id) out["series"].push_back(std::move(series));
   }
-  return out.dump() + "\n";
+  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string text_report(const CrossValidation& v) {

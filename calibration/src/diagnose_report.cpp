@@ -79,7 +79,7 @@ std::string json_report(const Diagnosis& d) {
                            {"low_GBps", value(r.low_GBps)},
                            {"high_GBps", value(r.high_GBps)}});
   }
-  return out.dump(1) + "\n";
+  return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace linkcast::calibration

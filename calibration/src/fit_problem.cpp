@@ -215,6 +215,9 @@ struct FitProblem::Impl {
     solver.callbacks.push_back(&watch);
     ceres::Solver::Summary summary;
     ceres::Solve(solver, &problem, &summary);
+    if (!summary.IsSolutionUsable())
+      throw sim::InputError("the fit found no solution: " + summary.message,
+                            "fit fewer numbers (--only), or start from --from-priors");
     if (uncertainty) deviations_of(problem, x);
   }
 
@@ -226,7 +229,10 @@ struct FitProblem::Impl {
       if (problem.HasParameterBlock(offsets[o].data())) all.parameter_blocks.push_back(offsets[o].data());
     all.num_threads = threads;
     ceres::CRSMatrix j;
-    problem.Evaluate(all, nullptr, nullptr, nullptr, &j);
+    if (!problem.Evaluate(all, nullptr, nullptr, nullptr, &j)) {
+      for (auto& n : numbers) n.deviation = n.spread;  // nothing is told
+      return;
+    }
     Eigen::MatrixXd information = Eigen::MatrixXd::Zero(j.num_cols, j.num_cols);
     for (int row = 0; row < j.num_rows; ++row)
       for (int a = j.rows[row]; a < j.rows[row + 1]; ++a)

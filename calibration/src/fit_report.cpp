@@ -54,7 +54,7 @@ nlohmann::json json_of(const ErrorSummary& all, const SizeClasses& c) {
 std::string text_report(const FitResult& r) {
   std::string out = fmt::format("{:<24} {:>6}  {:>17}  {:>17}  {:>17}  {:>17}\n", "|error|: median (p90)", "points",
                                 "all sizes", "below 1 MiB", "1 to 64 MiB", "from 64 MiB");
-  out += row("as shipped, all points", r.before, r.before_classes);
+  out += row("before, all points", r.before, r.before_classes);
   out += row("fitted, points seen", r.fitted, r.fitted_classes);
   if (r.held_back.points > 0) out += row("fitted, points held back", r.held_back, r.held_back_classes);
 
@@ -129,7 +129,7 @@ std::string json_report(const FitResult& r) {
   }
   out["data"] = r.used;
   out["notes"] = r.notes;
-  return out.dump(2) + "\n";
+  return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace linkcast::calibration

@@ -183,6 +183,12 @@ class FileReader {
     if (const auto g = stranger(cell.request, static_cast<int>(machine.gpus.size())))
       at.problem(fmt::format("GPU {} is not on this machine", *g),
                  fmt::format("'machine' lists {} GPUs, from 0", machine.gpus.size()));
+    if (const auto* copy = std::get_if<CopyRequest>(&cell.request))
+      for (const auto& t : copy->transfers) {
+        const int hosts = (t.from == host_memory ? 1 : 0) + (t.to == host_memory ? 1 : 0);
+        if (hosts == 2 || (kind == ItemKind::host && hosts != 1) || (kind == ItemKind::pairs && hosts != 0))
+          at.problem("a copy between other places than its item's", "'host': one GPU and the host; 'pairs': two GPUs");
+      }
     if (at.has("took"))
       if (const auto took = at["took"]; took.object_of({"algorithm", "protocol"})) {
         cell.algorithm = took["algorithm"].text();

@@ -9,6 +9,7 @@
 #include "linkcast/calibration/cross_validation.hpp"
 #include "linkcast/calibration/expected_error.hpp"
 #include "linkcast/calibration/fit.hpp"
+#include "linkcast/topologies/fabric.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
 
@@ -49,7 +50,11 @@ int perform(const Options& o, Io& io) {
     if (!hints.op)
       problems.add(fmt::format("--op: unknown collective '{}'", o.op), suggestion(o.op, models::nccl::op_names()));
   }
-  if (!o.system.empty()) hints.system = o.system;
+  if (!o.system.empty()) {
+    const auto names = topologies::catalog_names();
+    if (problems.collect([&] { return one_of("--system", o.system, names); })) hints.system = o.system;
+  }
+  if (!o.expected.empty() && !o.cross) problems.add("--expected-errors belongs to --cross-validate", "add it");
   if (o.priors && !o.profile.empty()) problems.add("--from-priors and --profile exclude each other", "keep one");
   if (o.priors) options.start = topologies::Profile::priors();
   if (!o.profile.empty())
@@ -69,6 +74,7 @@ int perform(const Options& o, Io& io) {
   for (const auto& note : measured.notes) io.log.note(note);
   if (o.cross) {
     const auto validated = calibration::cross_validate(measured, options);
+    if (io.stop.stop_requested()) return interrupted;  // half of it is nothing to keep
     if (!o.output.empty()) write_file("-o", o.output, calibration::profile_text(validated.all, options));
     if (!o.expected.empty()) {
       const auto expected = calibration::expectations(validated);
@@ -84,6 +90,7 @@ int perform(const Options& o, Io& io) {
     return io.stop.stop_requested() ? interrupted : done;
   }
   const auto result = calibration::fit(measured, options);
+  if (io.stop.stop_requested()) return interrupted;
   if (!o.output.empty()) write_file("-o", o.output, calibration::profile_text(result, options));
   io.out << (o.json ? calibration::json_report(result) : calibration::text_report(result));
   if (o.output.empty() && !o.json) io.log.note("nothing was written: -o FILE.yaml keeps the profile for --profile");
@@ -104,7 +111,7 @@ void add_calibrate_fit(Form group) {
   auto form = group.command("fit", "a profile from measurements, with intervals and the error on points held back");
   form.words("PATH", o->paths, "files or folders: nccl-tests, perftest, nvbandwidth, p2pBandwidthLatencyTest, …");
   form.group("Measurements");
-  form.text("--system", o->system, "NAME|FILE", "the machine, where a log does not name it");
+  form.text("--system", o->system, "NAME", "the machine, where a log does not name it");
   form.text("--op", o->op, "OP", "the collective, where a log does not name it");
   form.text("--ranks", o->ranks, "N", "the number of ranks, where a log does not name it");
   form.group("Fit");

@@ -120,6 +120,7 @@ calibration::DiagnoseOptions understand(const Options& o, calibration::Measureme
   take("--p2p", o.p2p, plain(Metric::p2p, "GPU to GPU, one direction"));
   take("--p2p-both", o.bidirectional, plain(Metric::p2p_bidirectional, "GPU to GPU, both directions"));
   take("--expert", o.experts, plain(Metric::unknown, "expert dispatch, RDMA"));
+  if (!o.set.empty() && o.topology.empty()) problems.add("--set belongs to --topology", "name the topology");
   return d;
 }
 

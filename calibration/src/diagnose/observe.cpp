@@ -98,7 +98,10 @@ Interval interval_of(const Machine& machine, models::nccl::Op op, bool several_n
   constexpr std::array<double, 3> most{0.6, 0.3, 0.13}, scatter{0.10, 0.05, 0.02};
   const auto c = static_cast<std::size_t>(size_class(size));
   const double floor = least[c][several_nodes ? 1 : 0];
-  const auto error = expected_error(machine.system + (several_nodes ? "*N" : ""), "", op, size);
+  const auto family = family_of(machine.system, several_nodes);
+  const auto rows = calibrated_errors();
+  const auto own = std::find_if(rows.begin(), rows.end(), [&](const ErrorRow& r) { return r.system == family; });
+  const auto error = expected_error(family, own == rows.end() ? std::string_view{} : own->architecture, op, size);
   double bias = error ? error->percent / 100 / 0.6745 : floor;
   if (error && error->extrapolated) bias *= 1.3;
   // Which cards share a switch or a socket decides much of a PCIe box, and nobody says it.

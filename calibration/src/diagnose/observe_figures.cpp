@@ -32,7 +32,7 @@ bool says_any(const std::string& text, std::initializer_list<std::string_view> p
 std::vector<sim::Bytes> sweep_in_words(const std::string& text) {
   static const std::regex range{R"((\d+)\s*([kmg]?)i?b?\s*(?:-|to)\s*(\d+)\s*([kmg])i?b?)"};
   std::smatch m;
-  if (!std::regex_search(text, m, range)) return {};
+  if (text.size() > 1000 || !std::regex_search(text, m, range)) return {};
   const auto bytes = [](const std::string& n, const std::string& unit) {
     const int shift = unit == "k" ? 10 : unit == "m" ? 20 : unit == "g" ? 30 : 0;
     return n.size() > 6 ? std::int64_t{0} : std::stoll(n) << shift;

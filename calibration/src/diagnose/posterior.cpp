@@ -1,12 +1,12 @@
 // See posterior.hpp.
 #include "posterior.hpp"
 
+#include "../on_threads.hpp"
+
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <map>
-#include <thread>
 
 namespace linkcast::calibration::diagnosis {
 namespace {
@@ -16,10 +16,7 @@ constexpr double reach = 6;
 constexpr double tail_bias = 6;  // degrees of freedom of Student's t
 constexpr double tail_point = 4;
 
-double log_t(double z, double dof) {
-  return std::lgamma((dof + 1) / 2) - std::lgamma(dof / 2) - 0.5 * std::log(dof * M_PI) -
-         (dof + 1) / 2 * std::log1p(z * z / dof);
-}
+double log_t(double z, double dof) { return -(dof + 1) / 2 * std::log1p(z * z / dof); }
 
 struct Residual {
   double r, scatter, weight;
@@ -106,19 +103,10 @@ void weigh(const Hypothesis& h, const Evidence& evidence, Judged& out) {
 std::vector<Judged> judge(const std::vector<Hypothesis>& hypotheses, const Evidence& evidence,
                           const Predictor& predictor, int threads) {
   std::vector<Judged> out(hypotheses.size());
-  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  std::atomic<std::size_t> next{0};
-  const auto run = [&] {
-    for (auto i = next++; i < out.size(); i = next++) {
-      out[i].possible = predict(hypotheses[i], evidence, predictor, out[i]);
-      if (out[i].possible) weigh(hypotheses[i], evidence, out[i]);
-    }
-  };
-  {
-    std::vector<std::jthread> pool;
-    for (int t = 1; t < threads; ++t) pool.emplace_back(run);
-    run();
-  }
+  on_threads(out.size(), threads, [&](std::size_t i) {
+    out[i].possible = predict(hypotheses[i], evidence, predictor, out[i]);
+    if (out[i].possible) weigh(hypotheses[i], evidence, out[i]);
+  });
   double top = -1e300;
   for (std::size_t i = 0; i < out.size(); ++i)
     if (out[i].possible) top = std::max(top, out[i].log_evidence + std::log(hypotheses[i].prior));
