@@ -32,7 +32,8 @@ std::vector<FreeNumber> free_numbers(const std::vector<std::unique_ptr<Observati
   std::vector<FreeNumber> out;
   for (const auto& part : parts) {
     for (const auto& rule : fit_rules()) {
-      if (part.compare(0, part.find('.'), rule.kind) != 0) continue;
+      const auto dot = part.find('.');
+      if (part.compare(0, dot, rule.kind) != 0 || part.compare(dot + 1, rule.parts.size(), rule.parts) != 0) continue;
       auto path = fmt::format("{}.{}", part, rule.key);
       const auto number = topologies::number_at(path, options.start.get());
       if (!number) continue;

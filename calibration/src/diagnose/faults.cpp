@@ -105,7 +105,8 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   add_faults_of_pairs(scene, evidence, out);
   // Something that is none of these: everything of one scope is slower by one factor.
   const auto unknown = [&](const char* scope, bool inside, bool net, double prior) {
-    for (double l = 0.15; l < 3.9; l += 0.15) {
+    // Down to a thousandth of the rate, equally probable in the logarithm: whatever is slow enough is not normal.
+    for (double l = 0.15; l < 7; l += l < 3.9 ? 0.15 : 0.3) {
       Hypothesis h;
       h.cause = "unexplained: slower than the machine, for a reason that is not among those known";
       h.prior = prior / 25;
@@ -121,6 +122,19 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   if (scene.inside || scene.pairs) unknown("everything within the machine", true, false, 0.02);
   if (scene.several || scene.tests) unknown("everything between machines", false, true, 0.02);
   if ((scene.inside || scene.pairs) && (scene.several || scene.tests)) unknown("everything", true, true, 0.01);
+  // On any machine, also one that nobody knows: a copy that avoids host memory must not be slower than one through it.
+  for (const double share : {0.7, 0.5, 0.35, 0.2}) {
+    const bool compared = std::any_of(evidence.seen.begin(), evidence.seen.end(),
+                                      [](const Observation& o) { return o.kind == Kind::staged_over_p2p; });
+    if (!compared) break;
+    Hypothesis h;
+    h.cause = "PCIe peer-to-peer is broken: slower than through host memory";
+    h.prior = 0.01;
+    h.share = [share](const Observation& o) { return o.kind == Kind::staged_over_p2p ? share : 1.0; };
+    h.says = fmt::format("with peer access {:.0f} % of the rate without it", 100 * share);
+    h.confirm = "nvidia-smi topo -p2p r; lspci -vvv | grep -i acsctl";
+    out.push_back(std::move(h));
+  }
   const bool shapes = std::any_of(evidence.seen.begin(), evidence.seen.end(),
                                   [](const Observation& o) { return o.kind == Kind::shape; });
   for (const double drop : {0.85, 0.75, 0.6, 0.45}) {
