@@ -70,6 +70,20 @@ void use_system(Machine& m, const GpuKind& kind) {
   }
 }
 
+/// What nobody said of the NICs is as the machine has them.
+void take_nics(Machine& m, const topologies::Fabric& machine) {
+  if (m.nics > 0 && m.nic_gbps > 0) return;
+  int count = 0;
+  double gbps = 0;
+  for (const auto& d : machine.devices()) {
+    if (d.kind != topologies::DeviceKind::nic) continue;
+    ++count;
+    if (const auto it = d.attributes.find("gbps"); it != d.attributes.end()) gbps = std::stod(it->second);
+  }
+  if (m.nics <= 0) m.nics = count;
+  if (m.nic_gbps <= 0) m.nic_gbps = gbps;
+}
+
 }  // namespace
 
 std::string kind_of_network(const std::string& words) {
@@ -148,6 +162,10 @@ Machine machine_of_topology(const std::string& topology, const std::map<std::str
   m.nodes = cluster.nodes();
   const int gpus = m.gpus;
   take_counts(m, h);
+  take_nics(m, cluster.machine(0));
+  if (m.described_network && m.nodes > cluster.nodes())
+    throw sim::InputError(fmt::format("{} nodes were measured, but '{}' has {}", m.nodes, topology, cluster.nodes()),
+                          "name the topology of the cluster that was measured");
   if (m.gpus > gpus)
     throw sim::InputError(fmt::format("{} GPUs a node were measured, but '{}' has {}", m.gpus, topology, gpus),
                           "name the topology of the machine that was measured");
