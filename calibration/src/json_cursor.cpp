@@ -139,7 +139,10 @@ void JsonCursor::expected(const std::string& what) const {
     document_->problem(pointer_.substr(0, slash), fmt::format("'{}' is missing", pointer_.substr(slash + 1)),
                        "expected " + what);
   } else {
-    auto shown = value_->dump(-1, ' ', false, json::error_handler_t::replace);
+    // Only what cannot be nested is shown: printing a value recurses as deep as the file does.
+    auto shown = value_->is_array()    ? std::string{"a list"}
+                 : value_->is_object() ? std::string{"an object"}
+                                       : value_->dump(-1, ' ', false, json::error_handler_t::replace);
     if (shown.size() > 40) shown = shown.substr(0, 37) + "...";
     problem(fmt::format("{} is not {}", shown, what));
   }

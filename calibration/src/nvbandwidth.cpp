@@ -157,7 +157,9 @@ Measurements read_nvbandwidth_json(std::string_view text, const std::string& whe
             to.back() = value;
           else
             problems.at(object.at.line, object.at.column, 1,
-                        fmt::format("{}: {} is no measured value", name, cell.dump(-1, ' ', false, kReplaceBroken)),
+                        fmt::format("{}: {} is no measured value", name,
+                                    cell.is_structured() ? std::string{"a list or object"}
+                                                         : cell.dump(-1, ' ', false, kReplaceBroken)),
                         "expected a number above zero, or \"N/A\"");
         }
         if (to.size() != cells.front().size()) {
