@@ -5,12 +5,13 @@
 using namespace linkcast;
 using calibration::ErrorRow;
 using calibration::expected_error;
+using calibration::Widening;
 using models::nccl::Op;
 using enum calibration::SizeClass;
 
 namespace {
 
-constexpr ErrorRow table[] = {
+const ErrorRow table[] = {
     {"dgx-a100", "Ampere", Op::all_reduce, from_64M, 3, 9, 30, 64 << 20, 1 << 30},
     {"dgx-h100", "Hopper", Op::all_reduce, below_1M, 20, 40, 30, 8, 1 << 19},
     {"dgx-h100", "Hopper", Op::all_reduce, from_64M, 4, 8, 30, 64 << 20, 1 << 30},
@@ -21,7 +22,7 @@ constexpr ErrorRow table[] = {
 }  // namespace
 
 TEST_CASE("what was measured is taken as it is") {
-  const auto e = expected_error("dgx-h100", "Hopper", Op::all_reduce, sim::mib(256), table);
+  const auto e = expected_error("dgx-h100", "Hopper", Op::all_reduce, sim::mib(256), table, Widening::none());
   REQUIRE(e);
   CHECK(e->percent == 4);
   CHECK(e->p90_percent == 8);
@@ -49,4 +50,24 @@ TEST_CASE("of equals the least favourable") {
 
 TEST_CASE("without a table there is no expectation") {
   CHECK_FALSE(expected_error("dgx-h100", "Hopper", Op::all_reduce, sim::mib(1), {}));
+}
+
+TEST_CASE("the farther the question, the wider the interval") {
+  Widening w = Widening::none();
+  w.factor[2] = {1.1, 1.3, 1.5, 2};  // from 64 MiB
+  const auto p90 = [&](const char* system, const char* architecture, Op op) {
+    return expected_error(system, architecture, op, sim::mib(256), table, w)->p90_percent;
+  };
+  CHECK(p90("dgx-h100", "Hopper", Op::all_reduce) == Approx(1.1 * 8));
+  CHECK(p90("dgx-h100", "Hopper", Op::broadcast) == Approx(1.3 * 12));  // of equals the least favourable
+  CHECK(p90("dgx-h200", "Hopper", Op::all_reduce) == Approx(1.5 * 8));
+  CHECK(p90("hgx-b200", "Blackwell", Op::all_gather) == Approx(2 * 14));
+}
+
+TEST_CASE("the tables that ship are the tool's, and widen what was not measured") {
+  const auto& w = calibration::calibrated_widening();
+  for (const auto& of_class : w.factor)
+    for (std::size_t n = 1; n < of_class.size(); ++n) CHECK(of_class[n] >= of_class[n - 1]);
+  CHECK(w.factor[2][3] > w.factor[2][0]);
+  CHECK(calibration::calibrated_errors().size() > 60);
 }

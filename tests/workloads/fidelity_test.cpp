@@ -40,8 +40,8 @@ double allowed(const std::string& system, Op op, std::int64_t bytes) {
   // Cards that share uplinks pass a line's pieces in turn: chunk interleaves what flow adds up. It grows with the work
   // per slice (4 us as fitted on RTX 4090, which L40S inherits).
   if (shared_uplinks && line && bytes >= 128 << 10 && bytes <= 512 << 10) return 0.07;
-  if (system == "pcie-l40s" && line && bytes >= 1 << 20) return 0.04;
   if (system == "pcie-l40s" && bytes == 1 << 20) return 0.05;
+  if (system == "pcie-l40s" && line && bytes > 1 << 20) return 0.04;
   if (shared_uplinks && line && bytes == 1 << 20) return 0.03;
   // Two NVLink pairs joined by PCIe: flow takes one rate for all hops of a ring.
   const bool two_pairs =
