@@ -147,6 +147,18 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
     h.confirm = "rerun with -n 100 -b 1M -e 1G -f 2 and watch clocks and retries (nvidia-smi dmon, perfquery)";
     out.push_back(std::move(h));
   }
+  // Of a machine that nobody knows the shape still tells: a hump first, while caches hold the buffers (25 to 35 %
+  // below, or a hump and a lower plateau, in public threads; add_faults_inside has the same for known machines).
+  for (const double drop : {0.85, 0.7}) {
+    if (!shapes || scene.gpu_known || scene.several) break;
+    Hypothesis h;
+    h.cause = "CPU/NUMA binding: process or buffers on the wrong socket";
+    h.prior = 0.015;
+    h.share = [drop](const Observation& o) { return o.kind == Kind::shape ? drop : 1.0; };
+    h.says = "copies through the host cross sockets; large sizes fall behind middle ones";
+    h.confirm = "nvidia-smi topo -m; numactl --cpunodebind=<node> --membind=<node> …, or mpirun --bind-to none";
+    out.push_back(std::move(h));
+  }
   double normals = 0, faults = 0;
   for (const auto& h : out) (h.normal ? normals : faults) += h.prior;
   // Four of ten people who asked had a healthy machine; of those who only check, most.

@@ -73,7 +73,8 @@ void observe_shape(const Series& s, const std::vector<double>& measured, const s
   o.measured = best_of_last(large) / peak;
   o.base = base_large.empty() ? 1.0 : std::min(1.0, best_of_last(base_large) / base_peak);
   o.group = "shape " + s.id;
-  o.bias = std::hypot(0.05, noise);
+  // Of some 75 healthy series with sizes from 64 MiB none ends more than 7 % below its best, and half within 1 %.
+  o.bias = std::hypot(0.025, noise);
   o.several_nodes = s.nodes > 1;
   evidence.seen.push_back(o);
 }
