@@ -63,8 +63,7 @@ LeftOut leave_out(const std::string& source, const std::vector<std::size_t>& min
     again.push_back(n);
     fixed.erase(n.path);
   }
-  FitProblem problem{w.seen,           used, topologies::Profile::with(w.options.start, fixed, "fitted"),
-                     std::move(again), 1,    true};
+  FitProblem problem{w.seen, used, topologies::Profile::with(w.options.start, fixed, "fitted"), std::move(again), true};
   problem.know(w.all.deviations, steps);
   problem.solve(w.options.stop);
   problem.drop_untold(told_enough);

@@ -42,7 +42,7 @@ FitResult fit(const Measurements& measurements, const FitOptions& options) {
   std::size_t points = 0;
   for (const auto& u : parts.used) points += u.size();
   if (points < fewest_points) refuse_few(points, result.notes);
-  FitProblem problem{seen, parts.used, options.start, free_numbers(seen, options), threads_of(options), options.shared};
+  FitProblem problem{seen, parts.used, options.start, free_numbers(seen, options), options.shared};
   const auto untouched = problem.drop_untouched();
   if (problem.numbers().empty())
     throw sim::InputError("no number of the model changes what was measured", "measure larger sizes as well");

@@ -58,7 +58,6 @@ struct FitProblem::Impl {
   std::vector<FreeNumber> numbers;
   std::vector<std::vector<std::size_t>> touching = {};  // of an observation: numbers that its predictions depend on
   std::array<double, 3> deviations = first_deviations;
-  int threads = 1;
   bool solved = false, sites = false;
   int iterations = 40;
   std::vector<std::array<double, 3>> offsets = {};  // of an observation's site, by class of size
@@ -210,7 +209,9 @@ struct FitProblem::Impl {
     solver.max_num_iterations = iterations;
     solver.function_tolerance = 1e-4;
     solver.parameter_tolerance = 1e-4;
-    solver.num_threads = threads;
+    // One: with more, Ceres adds cost and gradient up in the order in which threads end, and the last digits would
+    // differ.
+    solver.num_threads = 1;
     solver.logging_type = ceres::SILENT;
     solver.callbacks.push_back(&watch);
     ceres::Solver::Summary summary;
@@ -227,7 +228,7 @@ struct FitProblem::Impl {
     for (auto& v : x) all.parameter_blocks.push_back(&v);
     for (std::size_t o = 0; sites && o < observations.size(); ++o)
       if (problem.HasParameterBlock(offsets[o].data())) all.parameter_blocks.push_back(offsets[o].data());
-    all.num_threads = threads;
+    all.num_threads = 1;
     ceres::CRSMatrix j;
     if (!problem.Evaluate(all, nullptr, nullptr, nullptr, &j)) {
       for (auto& n : numbers) n.deviation = n.spread;  // nothing is told
@@ -265,9 +266,8 @@ struct FitProblem::Impl {
 
 FitProblem::FitProblem(const std::vector<std::unique_ptr<Observation>>& observations,
                        std::vector<std::vector<std::size_t>> used, std::shared_ptr<const topologies::Profile> start,
-                       std::vector<FreeNumber> numbers, int threads, bool sites)
+                       std::vector<FreeNumber> numbers, bool sites)
     : impl_{new Impl{observations, std::move(used), std::move(start), std::move(numbers)}} {
-  impl_->threads = std::max(1, threads);
   impl_->sites = sites;
   impl_->offsets.assign(observations.size(), {0, 0, 0});
   impl_->link();

@@ -26,8 +26,7 @@ class FitProblem {
   /// `used[o]`: which points of observation o take part; the others are only predicted.
   /// `sites`: the observations are of many sites, each with an offset of its own in each class of size.
   FitProblem(const std::vector<std::unique_ptr<Observation>>& observations, std::vector<std::vector<std::size_t>> used,
-             std::shared_ptr<const topologies::Profile> start, std::vector<FreeNumber> numbers, int threads,
-             bool sites = false);
+             std::shared_ptr<const topologies::Profile> start, std::vector<FreeNumber> numbers, bool sites = false);
   ~FitProblem();
 
   /// Removes numbers that change no prediction by more than a thousandth of their own change; says which.

@@ -25,8 +25,6 @@ class Collective final : public Observation {
       point.measured = p.time.us() * 1e-6;
       points_.push_back(std::move(point));
     }
-    all_.resize(points_.size());
-    for (std::size_t i = 0; i < all_.size(); ++i) all_[i] = i;
     model_.times(profile, {0});  // throws here where nothing can be predicted
   }
   const std::vector<FitPoint>& points() const override { return points_; }
@@ -43,7 +41,6 @@ class Collective final : public Observation {
  private:
   SeriesModel model_;
   std::vector<FitPoint> points_;
-  std::vector<std::size_t> all_;
   std::vector<std::string> parts_;
 };
 

@@ -124,7 +124,8 @@ void add_calibrate_fit(Form group) {
   form.text("--expected-errors", o->expected, "FOLDER",
             "with --cross-validate: write the tables that the program ships there");
   form.flag("--shared", o->shared, "change numbers for all machines of a kind, where the catalog says them");
-  form.text("--threads", o->threads, "N", "threads (default: all cores); results do not depend on it");
+  form.text("--threads", o->threads, "N",
+            "threads of --cross-validate (default: all cores); results do not depend on it");
   form.group("Output");
   form.text("-o,--output", o->output, "FILE", "write the profile there");
   form.text("--name", o->name, "NAME", "of the profile");

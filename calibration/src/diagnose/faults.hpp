@@ -36,6 +36,16 @@ struct Scene {
 };
 Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardware& hardware);
 
+/// A fault by its cause, its weight among the others, what it does in words, and the command that would confirm it.
+inline Hypothesis fault(const char* cause, double prior, std::string says, const char* confirm) {
+  Hypothesis h;
+  h.cause = cause;
+  h.prior = prior;
+  h.says = std::move(says);
+  h.confirm = confirm;
+  return h;
+}
+
 std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence);
 
 // Parts of the list, one file each.

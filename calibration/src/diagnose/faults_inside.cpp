@@ -28,14 +28,6 @@ class List {
   }
 
  private:
-  Hypothesis fault(const char* cause, double prior, std::string says, const char* confirm) {
-    Hypothesis h;
-    h.cause = cause;
-    h.prior = prior;
-    h.says = std::move(says);
-    h.confirm = confirm;
-    return h;
-  }
   bool set(const char* name) const { return e_.crippling.contains(name); }
 
   void library() {

@@ -25,14 +25,6 @@ class List {
   }
 
  private:
-  Hypothesis fault(const char* cause, double prior, std::string says, const char* confirm) {
-    Hypothesis h;
-    h.cause = cause;
-    h.prior = prior;
-    h.says = std::move(says);
-    h.confirm = confirm;
-    return h;
-  }
   /// What NICs carry falls to a share; `gpu`, `host`: what of it a test with such memory sees.
   void slow_cables(Hypothesis h, double share, double gpu, double host) {
     h.edit.cables = share;

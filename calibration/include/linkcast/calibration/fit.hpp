@@ -22,7 +22,7 @@ struct FitOptions {
   bool shared = false;     // numbers are changed where the catalog says them, for all machines of the kind; else for
                            // the parts of these machines only
   int points_per_series = 40;  // of a longer series that many are used, evenly over the sizes (the rest is judged)
-  int threads = 0;             // 0: all cores; the result does not depend on it
+  int threads = 0;             // of a cross-validation; 0: all cores; the result does not depend on it
   std::string name = "fitted";
   std::vector<std::string> only;  // paths or prefixes of paths to fit; empty: all that the data touch
   std::shared_ptr<const topologies::Profile> start;  // over the catalog's numbers: priors and starting point
