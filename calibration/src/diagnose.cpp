@@ -87,6 +87,8 @@ Everything unpack(const Measurements& m, const DiagnoseOptions& options) {
   }
   overlay(all.hardware, options.hardware);
   if (options.nccl) all.nccl = options.nccl;
+  for (auto& s : all.series)
+    if (options.nccl || !s.nccl) s.nccl = all.nccl;  // what the caller says comes first
   learn_hardware(all);
   return all;
 }
@@ -136,13 +138,14 @@ Diagnosis diagnose(const Measurements& measurements, const DiagnoseOptions& give
   observe_tests(all.tests, predictor, evidence);
 
   Diagnosis out;
-  out.machine = machine.name;
+  out.machine = words_of(machine);
   out.rows = std::move(evidence.rows);
   out.notes = machine.sentences;
   append(out.notes, evidence.notes);
   if (evidence.seen.empty()) return out;
 
-  const auto scene = scene_of(predictor, evidence, all.hardware);
+  auto scene = scene_of(predictor, evidence, all.hardware);
+  scene.asked = !measurements.cases.empty();
   const auto list = hypotheses(scene, evidence);
   const auto judged = judge(list, evidence, predictor, options.threads);
   double healthy = 0;

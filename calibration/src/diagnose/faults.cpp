@@ -5,10 +5,58 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 namespace linkcast::calibration::diagnosis {
 
 using models::nccl::Op;
+
+namespace {
+
+constexpr const char* unexplained = "unexplained: slower than the machine, for a reason that is not among those known";
+
+/// What no fault that is known does: one collective alone is slower, or one class of sizes alone. A group of
+/// observations is named "all_reduce 2 x 8, from 64 MiB".
+void add_residuals(const Evidence& evidence, std::vector<Hypothesis>& out) {
+  std::map<std::string, std::set<std::string>> parts;
+  std::set<std::string> all;
+  for (const auto& o : evidence.seen) {
+    if (o.kind == Kind::shape) continue;
+    all.insert(o.group);
+    if (o.kind != Kind::collective) continue;
+    const auto where = o.several_nodes ? "between machines" : "within the machine";
+    parts[fmt::format("{} {}", o.group.substr(0, o.group.find(' ')), where)].insert(o.group);
+    if (const auto comma = o.group.find(", "); comma != std::string::npos)
+      parts[fmt::format("sizes {} {}", o.group.substr(comma + 2), where)].insert(o.group);
+  }
+  std::erase_if(parts, [&](const auto& p) { return p.second.size() == all.size(); });
+  const auto shares = severities(0.01, 0.8);
+  for (const auto& [name, groups] : parts)
+    for (const double f : shares) {
+      auto h = fault(unexplained, 0.015 / static_cast<double>(shares.size() * parts.size()),
+                     fmt::format("something slows {} to {:.2g} %, and nothing else", name, 100 * f),
+                     "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING <the slow one>; nvidia-smi -q -d PERFORMANCE");
+      h.share = [groups = groups, f](const Observation& o) { return groups.contains(o.group) ? f : 1.0; };
+      out.push_back(std::move(h));
+    }
+}
+
+/// "PCIe gen 4 x16": generation 3 carries 0.985 GB/s a lane, and each doubles the one before.
+std::string slot_words(double GBps, int lanes) {
+  const int generation = 3 + static_cast<int>(std::lround(std::log2(GBps / lanes / 0.985)));
+  return fmt::format("PCIe gen {} x{}", generation, lanes);
+}
+
+}  // namespace
+
+std::vector<double> severities(double least, double most, int every) {
+  std::vector<double> out;
+  int k = 0;
+  for (double f = 0.9; f > least * 0.999; f *= 0.9)
+    if (f < most * 1.001 && k++ % every == 0) out.push_back(f);
+  return out;
+}
 
 Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardware& hardware) {
   const auto& machine = predictor.machine();
@@ -24,18 +72,21 @@ Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardw
     s.pairs |= o.kind == Kind::pair || o.kind == Kind::staged_pair;
     s.tests |= o.kind == Kind::test;
   }
-  for (const char* name : {"rtx4090", "rtx2080", "4090", "5090", "3090", "2080", "GeForce", "TITAN", "Titan"})
-    s.geforce |= hardware.gpu.find(name) != std::string::npos || machine.topology.find(name) != std::string::npos;
+  s.peers = machine.peers;
   s.amd = hardware.cpu.find("AMD") != std::string::npos || hardware.cpu.find("EPYC") != std::string::npos;
   try {
     const auto fabric = cluster_of(machine, 1, machine.gpus, {}).machine(0);
     const auto gpus = fabric.gpus();
     s.multicast = machine.gpu_known && gpus.size() > 1 && fabric.nvls(gpus);
     s.pcie_peers = fabric.pcie_p2p();
+    if (machine.gpu_known) s.compute_capability = fabric.gpu_model(gpus.front()).compute_capability;
     int nics = 0;
     for (const auto& d : fabric.devices()) nics += d.kind == topologies::DeviceKind::nic ? 1 : 0;
     if (s.nics == 0) s.nics = nics;
     for (const auto& link : fabric.links()) {
+      const auto first = gpus.front();
+      if (link.kind == models::LinkKind::pcie && (link.a == first || link.b == first))
+        s.pcie = slot_words(link.bare.GBps(), link.width);
       if (link.kind != models::LinkKind::nvlink) continue;
       s.nvlink = true;
       const auto& a = fabric.devices()[static_cast<std::size_t>(link.a)];
@@ -106,15 +157,16 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   // Something that is none of these: everything of one scope is slower by one factor.
   const auto unknown = [&](const char* scope, bool inside, bool net, double prior) {
     // Down to a thousandth of the rate, equally probable in the logarithm: whatever is slow enough is not normal.
-    for (double l = 0.15; l < 7; l += l < 3.9 ? 0.15 : 0.3) {
+    const auto shares = severities(0.001, 0.87);
+    for (const double f : shares) {
       Hypothesis h;
-      h.cause = "unexplained: slower than the machine, for a reason that is not among those known";
-      h.prior = prior / 25;
-      h.share = [inside, net, l](const Observation& o) {
+      h.cause = unexplained;
+      h.prior = prior / static_cast<double>(shares.size());
+      h.share = [inside, net, f](const Observation& o) {
         if (o.kind == Kind::shape || o.kind == Kind::staged_over_p2p) return 1.0;
-        return (o.several_nodes ? net : inside) ? std::exp(-l) : 1.0;
+        return (o.several_nodes ? net : inside) ? f : 1.0;
       };
-      h.says = fmt::format("{} at {:.0f} %", scope, 100 * std::exp(-l));
+      h.says = fmt::format("{} at {:.2g} %", scope, 100 * f);
       h.confirm = inside ? "nvbandwidth -t device_to_device_memcpy_read_ce" : "ib_write_bw -a --report_gbits <peer>";
       out.push_back(std::move(h));
     }
@@ -122,14 +174,16 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   if (scene.inside || scene.pairs) unknown("everything within the machine", true, false, 0.02);
   if (scene.several || scene.tests) unknown("everything between machines", false, true, 0.02);
   if ((scene.inside || scene.pairs) && (scene.several || scene.tests)) unknown("everything", true, true, 0.01);
+  add_residuals(evidence, out);
   // On any machine, also one that nobody knows: a copy that avoids host memory must not be slower than one through it.
-  for (const double share : {0.7, 0.5, 0.35, 0.2}) {
+  const auto slower = severities(0.15, 0.8);
+  for (const double share : slower) {
     const bool compared = std::any_of(evidence.seen.begin(), evidence.seen.end(),
                                       [](const Observation& o) { return o.kind == Kind::staged_over_p2p; });
     if (!compared) break;
     Hypothesis h;
     h.cause = "PCIe peer-to-peer is broken: slower than through host memory";
-    h.prior = 0.01;
+    h.prior = 0.04 / static_cast<double>(slower.size());
     h.share = [share](const Observation& o) { return o.kind == Kind::staged_over_p2p ? share : 1.0; };
     h.says = fmt::format("with peer access {:.0f} % of the rate without it", 100 * share);
     h.confirm = "nvidia-smi topo -p2p r; lspci -vvv | grep -i acsctl";
@@ -137,11 +191,12 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   }
   const bool shapes = std::any_of(evidence.seen.begin(), evidence.seen.end(),
                                   [](const Observation& o) { return o.kind == Kind::shape; });
-  for (const double drop : {0.85, 0.75, 0.6, 0.45}) {
+  const auto drops = severities(0.3, 0.87);
+  for (const double drop : drops) {
     if (!shapes) break;
     Hypothesis h;
     h.cause = "unexplained: a plateau below the peak";
-    h.prior = 0.006;
+    h.prior = 0.024 / static_cast<double>(drops.size());
     h.share = [drop](const Observation& o) { return o.kind == Kind::shape ? drop : 1.0; };
     h.says = fmt::format("the largest sizes reach {:.0f} % of the best", 100 * drop);
     h.confirm = "rerun with -n 100 -b 1M -e 1G -f 2 and watch clocks and retries (nvidia-smi dmon, perfquery)";
@@ -149,11 +204,12 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   }
   // Of a machine that nobody knows the shape still tells: a hump first, while caches hold the buffers (25 to 35 %
   // below, or a hump and a lower plateau, in public threads; add_faults_inside has the same for known machines).
-  for (const double drop : {0.85, 0.7}) {
+  const auto humps = severities(0.6, 0.87);
+  for (const double drop : humps) {
     if (!shapes || scene.gpu_known || scene.several) break;
     Hypothesis h;
     h.cause = "CPU/NUMA binding: process or buffers on the wrong socket";
-    h.prior = 0.015;
+    h.prior = 0.03 / static_cast<double>(humps.size());
     h.share = [drop](const Observation& o) { return o.kind == Kind::shape ? drop : 1.0; };
     h.says = "copies through the host cross sockets; large sizes fall behind middle ones";
     h.confirm = "nvidia-smi topo -m; numactl --cpunodebind=<node> --membind=<node> …, or mpirun --bind-to none";
@@ -161,9 +217,10 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   }
   double normals = 0, faults = 0;
   for (const auto& h : out) (h.normal ? normals : faults) += h.prior;
-  // Four of ten people who asked had a healthy machine; of those who only check, most.
-  for (auto& h : out)
-    h.prior *= h.normal ? (scene.geforce ? 0.3 : 0.8) / normals : (scene.geforce ? 0.7 : 0.2) / faults;
+  // Four of ten people who asked had a healthy machine; of those who only check, most. Where the driver denies peers,
+  // most boxes do not have what a healthy one is taken to have.
+  const double healthy = !scene.peers ? 0.3 : scene.asked ? 0.4 : 0.8;
+  for (auto& h : out) h.prior *= h.normal ? healthy / normals : (1 - healthy) / faults;
   return out;
 }
 

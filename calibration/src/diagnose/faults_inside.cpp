@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "faults.hpp"
 
@@ -94,12 +95,15 @@ class List {
 
   void peer_access() {
     const bool told = set("NCCL_P2P_DISABLE") || set("NCCL_P2P_LEVEL");
-    const double prior = told ? 2.0 : s_.geforce ? 1.5 : s_.nvlink ? 0.05 : 0.14;
+    const double prior = told ? 2.0 : !s_.peers ? 1.5 : s_.nvlink ? 0.05 : 0.14;
     // Staging in host memory varies from box to box by what its memory and root complex carry: the slowest published
     // GeForce boxes reach a fifth of the fastest.
-    for (const double share : {1.0, 0.75, 0.55, 0.4, 0.28, 0.2, 0.14, 0.1}) {
-      if ((!s_.inside && !s_.pairs) || (s_.nvlink && share < 0.5)) break;
-      auto h = fault("P2P disabled or unavailable: copies are staged through host memory", prior / 8,
+    auto stagings = severities(s_.nvlink ? 0.5 : 0.1, 0.85);
+    stagings.insert(stagings.begin(), 1.0);
+    for (const double share : stagings) {
+      if (!s_.inside && !s_.pairs) break;
+      auto h = fault("P2P disabled or unavailable: copies are staged through host memory",
+                     prior / static_cast<double>(stagings.size()),
                      "GPUs do not reach each other directly; every byte goes through host memory (SHM)",
                      "nvidia-smi topo -p2p r; NCCL_DEBUG=INFO all_reduce_perf -g 2 2>&1 | grep -E 'via (SHM|P2P)'");
       h.software.env["NCCL_P2P_DISABLE"] = "1";
@@ -112,9 +116,12 @@ class List {
       out_.push_back(std::move(h));
     }
     if (s_.nvlink) return;
-    // P2P through CPU root ports: writes of many pairs at once collapse (nccl#1603: alltoall 2 instead of 18).
-    for (const double all : {0.1, 0.2}) {
-      auto h = fault("P2P forced through CPU root ports (NCCL_P2P_LEVEL=SYS)", 0.012,
+    // P2P through CPU root ports: CPUs make poor switches, and writes of many pairs at once collapse, the more the more
+    // pairs there are (published: to a ninth).
+    const auto collapses = severities(0.04, 0.6, 2);
+    for (const double all : collapses) {
+      auto h = fault("P2P forced through CPU root ports (NCCL_P2P_LEVEL=SYS)",
+                     0.024 / static_cast<double>(collapses.size()),
                      "peers write to each other through the CPU: rings bear it, alltoall does not",
                      "nvidia-smi topo -m; rerun without NCCL_P2P_LEVEL");
       h.share = [all](const Observation& o) {
@@ -122,8 +129,10 @@ class List {
       };
       out_.push_back(std::move(h));
     }
-    for (const double share : {0.5, 0.35, 0.25}) {
-      auto h = fault("PCIe ACS or IOMMU: peer-to-peer goes through the root complex", 0.012,
+    const auto detours = severities(0.2, 0.62);
+    for (const double share : detours) {
+      auto h = fault("PCIe ACS or IOMMU: peer-to-peer goes through the root complex",
+                     0.036 / static_cast<double>(detours.size()),
                      "peer writes are redirected to the root complex and share its way with themselves",
                      "sudo lspci -vvv | grep -i ACSCtl   # SrcValid+ means on; dmesg | grep -i -e iommu -e DMAR");
       h.share = [share](const Observation& o) {
@@ -139,8 +148,12 @@ class List {
     const char* confirm =
         "nvidia-smi --query-gpu=index,pcie.link.gen.current,pcie.link.width.current --format=csv  # under load";
     for (const int lanes : {8, 4, 2}) {
-      auto h = fault("PCIe at a lower width or speed", s_.geforce ? 0.003 : 0.01,
-                     fmt::format("slots run at x{} instead of x16", lanes), confirm);
+      // Each generation halves the rate of the one above: half the lanes or one generation below are the same number.
+      auto h = fault("PCIe at a lower width or speed", s_.peers ? 0.01 : 0.003,
+                     fmt::format("slots run at x{} instead of x16 ({}), or {} generation{} lower", lanes,
+                                 s_.pcie.empty() ? "as such machines have" : s_.pcie, lanes == 8 ? 1 : lanes == 4 ? 2 : 3,
+                                 lanes == 8 ? "" : "s"),
+                     confirm);
       h.edit.lanes = lanes;
       h.share = [lanes](const Observation& o) {
         const bool slot = (o.kind == Kind::pair && !o.over_nvlink) || o.kind == Kind::staged_pair;
@@ -153,8 +166,10 @@ class List {
   void host() {
     // 25 to 35 % of the normal host copy rate where buffers lie on the wrong socket (3.8 of 12.2); a hump first, while
     // caches still hold them.
-    for (const double share : {0.3, 0.5, 0.7}) {
-      auto h = fault("CPU/NUMA binding: process or buffers on the wrong socket", 0.015,
+    const auto shares = severities(0.2, 0.8);
+    for (const double share : shares) {
+      auto h = fault("CPU/NUMA binding: process or buffers on the wrong socket",
+                     0.045 / static_cast<double>(shares.size()),
                      "copies through the host cross sockets; large sizes fall behind middle ones",
                      "nvidia-smi topo -m; numactl --cpunodebind=<node> --membind=<node> …, or mpirun --bind-to none");
       const bool whole = !s_.nvlink;
@@ -168,12 +183,15 @@ class List {
   }
 
   void launch() {
-    const bool small = std::any_of(e_.seen.begin(), e_.seen.end(), [](const Observation& o) {
-      return o.kind == Kind::collective && o.size && *o.size <= sim::Bytes{262144};
-    });
-    if (!small) return;
-    for (const double us : {150.0, 300.0, 600.0}) {
-      auto h = fault("in-process launch overhead: the host cannot enqueue fast enough", 0.004,
+    // A floor shows in every size that a healthy machine is through with in less time.
+    double shortest = 1e9;
+    for (const auto& o : e_.seen)
+      if (o.kind == Kind::collective && o.size && !o.size_open)
+        shortest = std::min(shortest, static_cast<double>(o.size->count()) / o.base * 1e-3);
+    constexpr std::array floors{100.0, 140.0, 200.0, 280.0, 400.0, 560.0, 800.0, 1100.0};
+    for (const double us : floors) {
+      if (shortest > 0.8 * us) continue;
+      auto h = fault("in-process launch overhead: the host cannot enqueue fast enough", 0.012 / floors.size(),
                      fmt::format("no call takes less than {:.0f} us, whatever its size", us),
                      "mpirun -np 8 all_reduce_perf -g 1 …   # one process for each GPU, or -G 1 for CUDA graphs");
       h.software.floor = sim::Time::from_us(us);
@@ -183,8 +201,11 @@ class List {
 
   void test_setup() {
     if (!s_.inside || !s_.nvlink) return;
-    for (const double share : {0.02, 0.03, 0.045, 0.07}) {
-      auto h = fault("container or test set-up: ranks do not reach each other as the machine allows", 0.008,
+    // "A few percent of the peak", at any size.
+    const auto shares = severities(0.01, 0.12);
+    for (const double share : shares) {
+      auto h = fault("container or test set-up: ranks do not reach each other as the machine allows",
+                     0.032 / static_cast<double>(shares.size()),
                      fmt::format("everything within the machine at {:.0f} %", 100 * share),
                      "all_reduce_perf -b 8G -e 8G -g 8   # one process, in the same container");
       h.share = [share](const Observation& o) { return inside(o) ? share : 1.0; };

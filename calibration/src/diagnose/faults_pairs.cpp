@@ -51,15 +51,17 @@ void one_gpu(const Evidence& evidence, std::vector<Hypothesis>& out) {
   };
   const bool nvlink =
       std::any_of(evidence.seen.begin(), evidence.seen.end(), [](const Observation& o) { return o.over_nvlink; });
-  for (const double f : {0.85, 0.77, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.1}) {
+  const auto shares = severities(0.05, 0.87);
+  const double many = static_cast<double>(shares.size());
+  for (const double f : shares) {
     // Over PCIe, sockets and switches make differences of this size on healthy boxes.
     if (!nvlink && f > 0.75) continue;
-    add("one GPU's path is bad (link down or narrow)", 0.05 / 9, f,
+    add("one GPU's path is bad (link down or narrow)", 0.05 / many, f,
         fmt::format("row and column of GPU {} at {:.0f} %", worst, 100 * f),
         [worst](const Observation& o) { return o.from == worst || o.to == worst; });
-    add("a slow link in one direction", 0.018 / 9, f, fmt::format("what GPU {} sends at {:.0f} %", sender, 100 * f),
+    add("a slow link in one direction", 0.018 / many, f, fmt::format("what GPU {} sends at {:.0f} %", sender, 100 * f),
         [sender](const Observation& o) { return o.from == sender; });
-    add("a slow link in one direction", 0.018 / 9, f,
+    add("a slow link in one direction", 0.018 / many, f,
         fmt::format("what GPU {} receives at {:.0f} %", receiver, 100 * f),
         [receiver](const Observation& o) { return o.to == receiver; });
   }
@@ -70,12 +72,12 @@ void one_gpu(const Evidence& evidence, std::vector<Hypothesis>& out) {
         (!low || o.measured / o.base < low->measured / low->base))
       low = &o;
   if (!low) return;
-  for (const double f : {0.8, 0.6, 0.4, 0.2}) {
+  for (const double f : shares) {
     const int a = low->from, b = low->to;
-    add("one GPU's path is bad (link down or narrow)", 0.012 / 4, f,
+    add("one GPU's path is bad (link down or narrow)", 0.012 / many, f,
         fmt::format("between GPU {} and GPU {} at {:.0f} %", a, b, 100 * f),
         [a, b](const Observation& o) { return (o.from == a && o.to == b) || (o.from == b && o.to == a); });
-    add("a slow link in one direction", 0.012 / 4, f, fmt::format("from GPU {} to GPU {} at {:.0f} %", a, b, 100 * f),
+    add("a slow link in one direction", 0.012 / many, f, fmt::format("from GPU {} to GPU {} at {:.0f} %", a, b, 100 * f),
         [a, b](const Observation& o) { return o.from == a && o.to == b; });
   }
 }
@@ -91,10 +93,11 @@ void one_host(const Evidence& evidence, std::vector<Hypothesis>& out) {
   if (of.size() < 3) return;
   const auto worst = std::min_element(of.begin(), of.end(),
                                       [](const auto& a, const auto& b) { return middle(a.second) < middle(b.second); });
-  for (const double f : {0.8, 0.55, 0.3, 0.1}) {
+  const auto shares = severities(0.05, 0.87);
+  for (const double f : shares) {
     Hypothesis h;
     h.cause = "one slow node";
-    h.prior = 0.06 / 4;
+    h.prior = 0.06 / static_cast<double>(shares.size());
     h.says = fmt::format("all slow pairs share {}: it carries {:.0f} %", worst->first, 100 * f);
     h.confirm = fmt::format("ssh {} 'ibstat; lspci -vv | grep -A1 LnkSta; lsmod | grep peermem'", worst->first);
     h.share = [f, host = worst->first](const Observation& o) {

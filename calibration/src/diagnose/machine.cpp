@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
 
 #include "linkcast/topologies/describe.hpp"
 #include "machine_kinds.hpp"
 
 namespace linkcast::calibration::diagnosis {
 namespace {
+
+constexpr int unsaid_nodes = 4;  // more than two: what is special about two is not taken for granted
 
 std::string lower(std::string_view s) {
   std::string out(s);
@@ -30,6 +33,11 @@ void take_counts(Machine& m, const Hardware& h) {
   m.nics = h.nics_per_node;
   m.nic_gbps = h.nic_gbps;
   m.network = kind_of_network(h.fabric);
+  // Somebody who names the network and its NICs, but no number of machines, speaks of more than one.
+  if (h.nodes <= 0 && m.nodes <= 1 && !m.network.empty() && h.nics_per_node > 0) {
+    m.nodes = unsaid_nodes;
+    m.sentences.push_back(fmt::format("the number of nodes is not said: taken as {}", unsaid_nodes));
+  }
 }
 
 /// Four V100 with two NVLinks between every two of them (PowerEdge C4140, SuperServer 1029GQ and their like).
@@ -70,6 +78,56 @@ void use_system(Machine& m, const GpuKind& kind) {
   }
 }
 
+/// Of a system of the catalog as it is, whatever its parameters may be set to.
+bool reach_each_other(const std::string& system) {
+  if (system.rfind("pcie-", 0) != 0) return true;
+  const auto fabric = topologies::load(system);
+  const auto gpus = fabric.gpus();
+  return gpus.size() < 2 || fabric.route(gpus[0], gpus[1], topologies::Transport::nvlink).has_value() ||
+         fabric.pcie_p2p();
+}
+
+/// Fabric of one GPU of the kind, as it stands in the catalog or in this tool.
+const models::GpuModel& model_of(const topologies::Fabric& fabric) { return fabric.gpu_model(fabric.gpus()[0]); }
+
+/// "measured on A, but T has B": of GPU names that people and logs use.
+void refuse_other_gpus(const std::string& topology, const topologies::Fabric& fabric, const Hardware& h) {
+  const auto* kind = h.gpu.empty() ? nullptr : kind_of_gpu(h.gpu);
+  if (kind == nullptr) return;
+  Hardware alone;
+  alone.gpu = h.gpu;
+  alone.gpus_per_node = kind->gpus;
+  const auto expected_fabric = cluster_of(machine_of(alone, {}), 1, 1, {}).machine(0);
+  const auto& expected = model_of(expected_fabric);
+  const auto& model = model_of(fabric);
+  const bool switched = std::any_of(fabric.devices().begin(), fabric.devices().end(), [](const auto& d) {
+    return d.kind == topologies::DeviceKind::nvswitch;
+  });
+  const bool card_in_a_board = kind->system.empty() && switched;
+  // Boards of one generation ("h100-sxm", "h800-sxm") are told apart where the catalog says which it is; a file that
+  // was imported knows the generation only.
+  const auto family = [](const std::string& name) { return name.substr(0, name.find('-')); };
+  const bool other_board = kind->part.empty() && !kind->system.empty() && !std::filesystem::exists(topology) &&
+                           family(expected.name) != family(model.name);
+  if (expected.architecture == model.architecture && expected.compute_capability == model.compute_capability &&
+      !card_in_a_board && !other_board)
+    return;
+  throw sim::InputError(
+      fmt::format("measured on '{}', but '{}' has {}{}", h.gpu, topology, model.name,
+                  card_in_a_board && expected.architecture == model.architecture ? " on NVSwitches" : ""),
+      kind->system.empty() ? "leave --topology away, or name the topology of the machine that was measured"
+                           : fmt::format("such GPUs are in {}, for one", kind->system == "a800" ? "dgx-a100" : kind->system));
+}
+
+bool is_xml(const std::string& file) {
+  std::ifstream in(file);
+  char first = ' ';
+  constexpr std::string_view before = " \t\r\n\xEF\xBB\xBF";  // blanks and a byte order mark
+  while (in.get(first) && before.find(first) != std::string_view::npos) {
+  }
+  return in && first == '<';
+}
+
 /// What nobody said of the NICs is as the machine has them.
 void take_nics(Machine& m, const topologies::Fabric& machine) {
   if (m.nics > 0 && m.nic_gbps > 0) return;
@@ -99,6 +157,13 @@ std::string kind_of_network(const std::string& words) {
   return {};
 }
 
+std::string words_of(const Machine& m) {
+  const auto each = m.gpu_known && m.name.find(" x ") == std::string::npos ? fmt::format("{} x {}", m.gpus, m.name)
+                                                                           : m.name;
+  if (m.described_network || m.nodes <= 1) return m.name;
+  return fmt::format("{} nodes of {}", m.nodes, each);
+}
+
 Machine machine_of(const Hardware& h, const std::optional<std::string>& system) {
   Machine m;
   take_counts(m, h);
@@ -109,6 +174,7 @@ Machine machine_of(const Hardware& h, const std::optional<std::string>& system) 
   if (system && std::find(names.begin(), names.end(), *system) != names.end()) {
     m.topology = m.system = *system;
     m.name = *system;
+    m.peers = reach_each_other(*system);
     if (m.topology.find("-nvl72") != std::string::npos) {
       const int trays = m.nvlink_domain ? m.nodes : std::max(1, m.gpus / 4);
       m.params["trays"] = std::to_string(std::clamp(trays, 1, 18));
@@ -117,7 +183,7 @@ Machine machine_of(const Hardware& h, const std::optional<std::string>& system) 
     return m;
   }
   if (const auto* kind = kind_of_gpu(h.gpu)) {
-    m.name = fmt::format("{} x {}", m.gpus, h.gpu);
+    m.peers = has_peer_access(*kind);
     if (h.gpus_per_node <= 0) m.gpus = std::max(1, kind->gpus);
     if (!kind->system.empty()) {
       use_system(m, *kind);
@@ -134,6 +200,7 @@ Machine machine_of(const Hardware& h, const std::optional<std::string>& system) 
       m.sentences.push_back(
           fmt::format("'{}' is no system of the catalog: taken as a box of such cards on {}", h.gpu, m.pcie_link));
     }
+    m.name = fmt::format("{} x {}", m.gpus, h.gpu);
   } else {
     // Nothing is known inside the machine; the network's rate still says what several of them can do.
     m.gpu_known = false;
@@ -157,7 +224,7 @@ Machine machine_of_topology(const std::string& topology, const std::map<std::str
   m.params = params;
   m.name = cluster.name();
   m.described_network = cluster.nodes() > 1;
-  if (std::filesystem::path(topology).extension() == ".xml") m.whole_yaml = topologies::to_yaml(cluster.machine(0));
+  if (std::filesystem::exists(topology) && is_xml(topology)) m.whole_yaml = topologies::to_yaml(cluster.machine(0));
   m.gpus = cluster.gpus_per_node();
   m.nodes = cluster.nodes();
   const int gpus = m.gpus;
@@ -169,15 +236,8 @@ Machine machine_of_topology(const std::string& topology, const std::map<std::str
   if (m.gpus > gpus)
     throw sim::InputError(fmt::format("{} GPUs a node were measured, but '{}' has {}", m.gpus, topology, gpus),
                           "name the topology of the machine that was measured");
-  const auto& model = cluster.machine(0).gpu_model(cluster.machine(0).gpus()[0]);
-  const auto* kind = h.gpu.empty() ? nullptr : kind_of_gpu(h.gpu);
-  if (kind != nullptr && !kind->system.empty() && kind->part.empty()) {
-    const auto other = topologies::load(kind->system);
-    const auto& expected = other.gpu_model(other.gpus()[0]);
-    if (expected.architecture != model.architecture)
-      throw sim::InputError(fmt::format("measured on '{}', but '{}' has {}", h.gpu, topology, model.name),
-                            fmt::format("such GPUs are in {}, for one", kind->system));
-  }
+  refuse_other_gpus(topology, cluster.machine(0), h);
+  m.peers = reach_each_other(m.system);
   return m;
 }
 

@@ -43,6 +43,7 @@ struct Machine {
   std::string name;     // in words
   bool gpu_known = true;
   bool in_catalog = true;  // measured as it is, not made up from parts
+  bool peers = true;       // over PCIe, with the stock driver
   bool described_network = false;
   int nodes = 1, gpus = 8;  // GPUs of one node that take part
   int nics = 0;             // of one node; 0: its own
@@ -60,6 +61,8 @@ Machine machine_of_topology(const std::string& topology, const std::map<std::str
                             const Hardware& hardware);
 /// "InfiniBand NDR" -> "ib"; empty: nothing is said.
 std::string kind_of_network(const std::string& words);
+/// "2 nodes of 8 x H100".
+std::string words_of(const Machine& machine);
 
 /// Such machines, with what the edit changes. `nodes` and `gpus` of a node: those that take part.
 topologies::Cluster cluster_of(const Machine& machine, int nodes, int gpus, const Edit& edit);

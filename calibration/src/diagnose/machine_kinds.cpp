@@ -110,4 +110,9 @@ const GpuKind* kind_of_gpu(std::string_view name) {
   return nullptr;
 }
 
+bool has_peer_access(const GpuKind& kind) {
+  return kind.part != "rtx4090" && kind.part != "rtx2080ti" &&
+         kind.parts_yaml.find("pcie_p2p: false") == std::string_view::npos;
+}
+
 }  // namespace linkcast::calibration::diagnosis

@@ -21,5 +21,7 @@ struct GpuKind {
 
 /// Null: no such kind.
 const GpuKind* kind_of_gpu(std::string_view name);
+/// Whether the stock driver lets such GPUs reach each other over PCIe: GeForce drivers do not.
+bool has_peer_access(const GpuKind& kind);
 
 }  // namespace linkcast::calibration::diagnosis

@@ -119,14 +119,15 @@ Probe healthy_probe(const Machine& machine, const DiagnoseOptions& options,
   probe.nodes = machine.nodes;
   probe.gpus = machine.gpus;
   probe.nccl = options.nccl;
-  auto all = options.env.all();
-  for (const auto& [name, value] : env) all[name] = value;
+  auto all = options.env.all();  // what the caller says comes first
+  for (const auto& [name, value] : env) all.try_emplace(name, value);
   for (const auto& [name, value] : all) {
     const bool p2p_level =
         name == "NCCL_P2P_LEVEL" && (value == "LOC" || value == "0" || value == "NVL" || value == "PIX");
     const bool costs = (name == "NCCL_P2P_DISABLE" && value != "0") || p2p_level ||
                        (name == "NCCL_NVLS_ENABLE" && value == "0") || (name == "NCCL_IB_DISABLE" && value != "0") ||
                        (name == "NCCL_NET" && value == "Socket") || (name == "NCCL_SHM_DISABLE" && value != "0") ||
+                       (name == "NCCL_NET_GDR_READ" && value == "0") ||
                        (name == "NCCL_NET_GDR_LEVEL" && (value == "LOC" || value == "0"));
     if (costs && !(p2p_level && (value == "NVL" || value == "PIX")))
       evidence.crippling[name] = value;
@@ -138,6 +139,7 @@ Probe healthy_probe(const Machine& machine, const DiagnoseOptions& options,
   if (machine.topology.empty() || machine.topology.rfind("pcie-", 0) == 0) {
     probe.env.try_emplace("NCCL_P2P_LEVEL", "SYS");
     probe.env.try_emplace("NCCL_NET_GDR_LEVEL", "SYS");
+    probe.env.try_emplace("NCCL_NET_GDR_READ", "1");
   }
   return probe;
 }

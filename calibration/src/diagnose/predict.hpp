@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -56,6 +57,7 @@ class Predictor {
   Machine machine_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::vector<Prediction>> known_;
+  mutable std::map<std::string, std::shared_ptr<const models::nccl::Communicator>> chosen_;
 };
 
 }  // namespace linkcast::calibration::diagnosis
