@@ -111,6 +111,25 @@ void learn_parameters(Machine& machine, const std::vector<Series>& series) {
   }
 }
 
+/// What is set says enough where nothing was measured: a variable that forbids a way forbids it on every run.
+void judge_variables(const Machine& machine, const DiagnoseOptions& options, Evidence& evidence, Diagnosis& out) {
+  healthy_probe(machine, options, {}, evidence);
+  for (const auto& [name, value] : evidence.crippling) {
+    const auto known = cause_of_variable(name);
+    if (known.empty()) continue;
+    out.causes.push_back(
+        {std::string(known),
+         0.9 / static_cast<double>(evidence.crippling.size()),
+         fmt::format("{}={} is set: it forbids what a healthy machine uses. Nothing was measured", name, value),
+         fmt::format("env -u {} all_reduce_perf -b 1G -e 1G -g {}; cat /etc/nccl.conf ~/.nccl.conf", name,
+                     machine.gpus),
+         {}});
+  }
+  if (out.causes.empty()) return;
+  out.verdict = Verdict::degraded;
+  out.confidence = 0.9;
+}
+
 }  // namespace
 
 std::string_view name_of(Verdict v) {
@@ -118,6 +137,7 @@ std::string_view name_of(Verdict v) {
 }
 
 Diagnosis diagnose(const Measurements& measurements, const DiagnoseOptions& given) {
+  network_named(given.hardware.fabric);
   auto all = unpack(measurements, given);
   auto options = given;
   options.nccl = all.nccl;
@@ -142,7 +162,11 @@ Diagnosis diagnose(const Measurements& measurements, const DiagnoseOptions& give
   out.rows = std::move(evidence.rows);
   out.notes = machine.sentences;
   append(out.notes, evidence.notes);
-  if (evidence.seen.empty()) return out;
+  if (evidence.seen.empty()) {
+    if (all.series.empty() && all.figures.empty() && machine.gpu_known)
+      judge_variables(machine, options, evidence, out);
+    return out;
+  }
 
   auto scene = scene_of(predictor, evidence, all.hardware);
   scene.asked = !measurements.cases.empty();

@@ -133,7 +133,9 @@ int perform(const Options& o, Io& io) {
   auto m = paths.empty() ? calibration::Measurements{} : calibration::read_everything(paths);
   for (const auto& note : m.notes) io.log.note(note);
   for (auto& f : said.figures) m.figures.push_back(std::move(f));
-  if (m.empty()) {
+  // What is set may say enough by itself; the machine must be known then.
+  const bool stated = !o.env.empty() && (!o.topology.empty() || !o.gpu.empty());
+  if (m.empty() && !stated) {
     problems.add("nothing was measured",
                  "name files (nccl-tests, perftest, nvbandwidth, case.yaml), or say a figure: "
                  "--busbw all_reduce=186GB/s");

@@ -106,7 +106,7 @@ TEST_CASE("What is broken stays broken when it gets slower", "[diagnose][propert
       {"H100 SXM"}, {"A100 SXM"}, {"B200"}, {"H100 SXM", 2, 8, 8, 400}, {"RTX A6000", 1, 4}};
   for (const auto& machine : machines) {
     bool degraded = false;
-    for (double GBps = 1200; GBps > 0.5; GBps *= 0.7) {
+    for (double GBps = 1200; GBps > 0.5; GBps *= 0.5) {
       const auto d = ask(machine, {busbw(GBps)});
       INFO(machine.gpu << " x " << machine.nodes << " at " << GBps);
       if (degraded) CHECK(d.verdict == Verdict::degraded);
@@ -193,6 +193,89 @@ TEST_CASE("A diagnosis as JSON has the contract's keys", "[diagnose]") {
   CHECK(row.at("measured_us").get<double>() == Approx(41184).epsilon(0.001));
   CHECK(row.at("low_us").get<double>() < row.at("expected_us").get<double>());
   CHECK(row.at("expected_us").get<double>() < row.at("high_us").get<double>());
+}
+
+TEST_CASE("Any severity of a fault is a fault, between the published points too", "[diagnose][property]") {
+  // A container at a percent or at a tenth of the peak; hosts that stage more slowly than any that was published.
+  for (const double GBps : {3.0, 9.0, 22.0, 35.0, 50.0}) {
+    INFO(GBps);
+    CHECK(ask({"H200"}, {busbw(GBps)}).verdict == Verdict::degraded);
+    CHECK(ask({"A100 SXM"}, {busbw(GBps)}).verdict == Verdict::degraded);
+  }
+  // One of the two devices of a card, whatever share of it that is.
+  for (const double GBps : {4.0, 8.0, 12.0})
+    CHECK(ask({"GB10", 2, 1, 1, 200, "roce"}, {busbw(GBps)}).verdict == Verdict::degraded);
+}
+
+TEST_CASE("What no fault explains is degraded all the same, and says what is slow", "[diagnose]") {
+  // all_reduce as it should be, broadcast at a quarter: nothing that is known slows one of the two alone.
+  const auto d = ask({"H100 SXM"}, {busbw(475), busbw(90, Op::broadcast)});
+  CHECK(d.verdict == Verdict::degraded);
+  REQUIRE(among(d, "unexplained"));
+  const auto it = std::find_if(d.causes.begin(), d.causes.end(),
+                               [](const auto& c) { return c.cause.find("unexplained") != std::string::npos; });
+  CHECK(it->explains.find("something slows broadcast within the machine") != std::string::npos);
+}
+
+TEST_CASE("'1 node' is not in '21 nodes', and EP8 not in EP80", "[diagnose]") {
+  const Machine machine{"H100 SXM", 2, 8, 8, 400};
+  auto f = busbw(440);
+  f.what = "all_reduce on 21 nodes";
+  CHECK(ask(machine, {f}).rows.at(0).what.find("16 GPUs") != std::string::npos);
+  f.what = "all_reduce, 1 node";
+  CHECK(ask(machine, {f}).rows.at(0).what.find("8 GPUs") != std::string::npos);
+  Figure e;
+  e.metric = Figure::Metric::unknown;
+  e.GBps = 43;
+  e.what = "EP80 dispatch";
+  CHECK(ask(machine, {e}).rows.at(0).what.find("RDMA") != std::string::npos);
+  e.what = "EP8 dispatch";
+  CHECK(ask(machine, {e}).rows.at(0).what.find("NVLink") != std::string::npos);
+}
+
+TEST_CASE("What the caller says of NCCL comes before what the log says", "[diagnose]") {
+  calibration::Series s;
+  s.id = "log";
+  s.ranks = s.gpus_per_node = 8;
+  s.nodes = 1;
+  s.env["NCCL_NVLS_ENABLE"] = "0";
+  s.nccl = models::nccl::Version::parse("2.10.3");  // before NVLS
+  s.points = {{sim::gib(8), sim::Time::from_us(8589934592.0 * 1.75 / 475e9 * 1e6)}};
+  Measurements m;
+  m.series = {s};
+  auto o = on({"H100 SXM"});
+  const auto as_logged = calibration::diagnose(m, o).rows.at(0).expected_GBps;
+  o.nccl = models::nccl::Version::parse("2.28.3");
+  const auto as_said = calibration::diagnose(m, o).rows.at(0).expected_GBps;
+  CHECK(as_logged < 400);  // a ring: 0.82 of 450
+  CHECK(as_said > 450);
+}
+
+TEST_CASE("Too few NICs are found on a described network as well", "[diagnose]") {
+  DiagnoseOptions o;
+  o.topology = "superpod-h100";
+  o.hardware.nodes = 2;
+  o.threads = 1;
+  Measurements m;
+  m.figures = {busbw(48, Op::all_gather)};  // 400 Gb/s are 50 GB/s: one NIC of eight
+  const auto d = calibration::diagnose(m, o);
+  CHECK(d.verdict == Verdict::degraded);
+  const auto it = std::find_if(d.causes.begin(), d.causes.end(),
+                               [](const auto& c) { return c.cause.find("too few NICs") != std::string::npos; });
+  REQUIRE(it != d.causes.end());
+  CHECK(it->explains.find("1 of 8 NICs") != std::string::npos);
+}
+
+TEST_CASE("A number of nodes that nobody says is more than two where NICs and network are named", "[diagnose]") {
+  DiagnoseOptions o;
+  o.hardware = {"GB300", 4, 0, 4, 800, "RoCE", ""};
+  o.threads = 1;
+  Measurements m;
+  m.figures = {busbw(200)};  // of 4 x 100 GB/s
+  const auto d = calibration::diagnose(m, o);
+  CHECK(d.verdict == Verdict::degraded);
+  CHECK(d.machine == "4 nodes of 4 x GB300");
+  CHECK(d.rows.at(0).expected_GBps < 420);  // bound by the NICs, not by NVLink
 }
 
 }  // namespace

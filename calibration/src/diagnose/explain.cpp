@@ -89,7 +89,9 @@ std::vector<Cause> normal_reasons(const Evidence& evidence, const Predictor& pre
             score);
       if (o.several_nodes && probe.gpus == 1)
         add_reason(out, "normal: one GPU is bound by its own NIC and PCIe slot",
-                   "one GPU for each node: more NICs than its own do not help, all bytes pass its slot", score);
+                   fmt::format("one GPU for each node: more NICs than its own do not help, all bytes pass its slot{}",
+                               s.pcie.empty() ? "" : " (" + s.pcie + ")"),
+                   score);
       if (o.several_nodes && nics > 0 && busbw < 1.1 * nics)
         add_reason(out, "normal: NIC-count limit",
                    fmt::format("{} NICs x {:.0f} Gb/s carry {:.0f} GB/s each way: {:.0f} GB/s are {:.0f} % of it",
@@ -99,7 +101,7 @@ std::vector<Cause> normal_reasons(const Evidence& evidence, const Predictor& pre
         auto large = probe;
         large.sizes = {sim::gib(8)};
         const auto peak = predictor.collective(large, {}, {});
-        if (!peak.empty() && o.base < 0.93 * peak[0].GBps && *o.size < sim::gib(1) && evidence.seen.size() < 8)
+        if (!peak.empty() && o.base < 0.93 * peak[0].GBps && *o.size == probe.sizes.back())
           add_reason(out, "normal: size too small to reach the peak",
                      fmt::format("at {} a healthy machine gives {:.0f} % of what it gives at 8 GiB ({:.0f} GB/s busbw)",
                                  size_words(*o.size), 100 * o.base / peak[0].GBps, peak[0].GBps * factor),
@@ -112,7 +114,8 @@ std::vector<Cause> normal_reasons(const Evidence& evidence, const Predictor& pre
                                probe.ranks(), o.base * factor),
                    score);
       if (!o.several_nodes && !s.nvlink)
-        add_reason(out, "normal: PCIe limit", fmt::format("no NVLink: all bytes pass {} slots", m.pcie_link), score);
+        add_reason(out, "normal: PCIe limit",
+                   fmt::format("no NVLink: all bytes pass {} slots", s.pcie.empty() ? m.pcie_link : s.pcie), score);
       if (o.average)
         add_reason(out, "normal: average far below the peak", "small sizes count as much as large ones", score);
     } else if (o.kind == Kind::pair && o.over_nvlink) {
@@ -126,22 +129,24 @@ std::vector<Cause> normal_reasons(const Evidence& evidence, const Predictor& pre
         add_reason(out, "normal: one direction of a figure that is advertised for both",
                    fmt::format("{:.0f} GB/s one way are {:.0f} GB/s both ways", o.measured, 2 * o.measured), score);
     } else if (o.kind == Kind::pair && !o.to_host && !s.nvlink) {
-      add_reason(
-          out, "normal: PCIe limit",
-          fmt::format("{} x{} carries about {:.0f} GB/s {} after its headers; pairs on two sockets a little less",
-                      m.pcie_link, m.lanes, o.base, o.bidirectional ? "both ways" : "one way"),
-          score);
+      add_reason(out, "normal: PCIe limit",
+                 fmt::format("{} carries about {:.0f} GB/s {} after its headers; pairs on two sockets a little less",
+                             s.pcie.empty() ? fmt::format("{} x{}", m.pcie_link, m.lanes) : s.pcie, o.base,
+                             o.bidirectional ? "both ways" : "one way"),
+                 score);
     } else if (o.kind == Kind::test) {
       add_reason(out, "normal: NIC line rate",
                  fmt::format("{:.0f} Gb/s are {:.0f} GB/s (8 bits a byte, 3 % of headers)", 8 * o.base / 0.965, o.base),
                  score);
     } else if (o.kind == Kind::expert) {
-      add_reason(
-          out, "normal: expert-parallel figure bound by NIC or NVLink",
-          fmt::format("a GPU's share of the NICs gives about {:.0f} GB/s; the figure is algorithmic, and EP16 on "
-                      "few NVLinks (H800) is bound by NVLink",
-                      o.base),
-          score);
+      add_reason(out, "normal: expert-parallel figure bound by NIC or NVLink",
+                 o.several_nodes
+                     ? fmt::format(
+                           "a GPU's share of the NICs gives about {:.0f} GB/s; the figure is algorithmic: what stays "
+                           "within a node counts too and passes NVLink, which binds where it is slow and nodes are few",
+                           o.base)
+                     : fmt::format("NVLink gives about {:.0f} GB/s to one GPU's dispatch", o.base),
+                 score);
     }
   }
   if (out.empty()) add_reason(out, "normal", "all points lie where a healthy machine of this kind has them", score);

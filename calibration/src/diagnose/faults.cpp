@@ -34,9 +34,10 @@ void add_residuals(const Evidence& evidence, std::vector<Hypothesis>& out) {
   const auto shares = severities(0.01, 0.8);
   for (const auto& [name, groups] : parts)
     for (const double f : shares) {
-      auto h = fault(unexplained, 0.015 / static_cast<double>(shares.size() * parts.size()),
-                     fmt::format("something slows {} to {:.2g} %, and nothing else", name, 100 * f),
-                     "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING <the slow one>; nvidia-smi -q -d PERFORMANCE");
+      auto h =
+          fault(unexplained, 0.015 / static_cast<double>(shares.size() * parts.size()),
+                fmt::format("something slows {} to {:.2g} %, and nothing else", name, 100 * f),
+                "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,GRAPH,TUNING <the slow one>; nvidia-smi -q -d PERFORMANCE");
       h.share = [groups = groups, f](const Observation& o) { return groups.contains(o.group) ? f : 1.0; };
       out.push_back(std::move(h));
     }

@@ -27,15 +27,15 @@ struct Hypothesis {
 /// What of all the faults can be asked here.
 struct Scene {
   bool nvlink = false, multicast = false, pcie_peers = false;
-  bool peers = true;   // over PCIe, with the stock driver
-  bool asked = false;  // somebody put a question; else a log was handed in
+  bool peers = true;                     // over PCIe, with the stock driver
+  bool asked = false;                    // somebody put a question; else a log was handed in
   bool inside = false, several = false;  // collectives in a machine, over machines
   bool pairs = false, tests = false, figures = false;
   int gpus = 8, nics = 0;
   double nic_gbps = 0;
   std::string network, switch_link;  // an NVLink that can be taken down, as an override names it
-  std::string pcie;  // "PCIe gen 4 x16": slot of a GPU; empty: none
-  int compute_capability = 0;  // 0: not known
+  std::string pcie;                  // "PCIe gen 4 x16": slot of a GPU; empty: none
+  int compute_capability = 0;        // 0: not known
   bool amd = false, gpu_known = true;
 };
 Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardware& hardware);

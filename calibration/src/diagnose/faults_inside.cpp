@@ -99,11 +99,12 @@ class List {
     // Staging in host memory varies from box to box by what its memory and root complex carry: the slowest published
     // GeForce boxes reach a fifth of the fastest.
     auto stagings = severities(s_.nvlink ? 0.5 : 0.1, 0.85);
-    stagings.insert(stagings.begin(), 1.0);
+    const double each = 0.6 / static_cast<double>(stagings.size());
+    stagings.insert(stagings.begin(), 1.0);  // as the simulation has it, in four of ten cases
     for (const double share : stagings) {
       if (!s_.inside && !s_.pairs) break;
       auto h = fault("P2P disabled or unavailable: copies are staged through host memory",
-                     prior / static_cast<double>(stagings.size()),
+                     prior * (share == 1.0 ? 0.4 : each),
                      "GPUs do not reach each other directly; every byte goes through host memory (SHM)",
                      "nvidia-smi topo -p2p r; NCCL_DEBUG=INFO all_reduce_perf -g 2 2>&1 | grep -E 'via (SHM|P2P)'");
       h.software.env["NCCL_P2P_DISABLE"] = "1";
@@ -120,10 +121,10 @@ class List {
     // pairs there are (published: to a ninth).
     const auto collapses = severities(0.04, 0.6, 2);
     for (const double all : collapses) {
-      auto h = fault("P2P forced through CPU root ports (NCCL_P2P_LEVEL=SYS)",
-                     0.024 / static_cast<double>(collapses.size()),
-                     "peers write to each other through the CPU: rings bear it, alltoall does not",
-                     "nvidia-smi topo -m; rerun without NCCL_P2P_LEVEL");
+      auto h =
+          fault("P2P forced through CPU root ports (NCCL_P2P_LEVEL=SYS)", 0.024 / static_cast<double>(collapses.size()),
+                "peers write to each other through the CPU: rings bear it, alltoall does not",
+                "nvidia-smi topo -m; rerun without NCCL_P2P_LEVEL");
       h.share = [all](const Observation& o) {
         return inside(o) && o.probe >= 0 && o.what.find("alltoall") != std::string::npos ? all : 1.0;
       };
@@ -151,7 +152,10 @@ class List {
       // Each generation halves the rate of the one above: half the lanes or one generation below are the same number.
       auto h = fault("PCIe at a lower width or speed", s_.peers ? 0.01 : 0.003,
                      fmt::format("slots run at x{} instead of x16 ({}), or {} generation{} lower", lanes,
-                                 s_.pcie.empty() ? "as such machines have" : s_.pcie, lanes == 8 ? 1 : lanes == 4 ? 2 : 3,
+                                 s_.pcie.empty() ? "as such machines have" : s_.pcie,
+                                 lanes == 8   ? 1
+                                 : lanes == 4 ? 2
+                                              : 3,
                                  lanes == 8 ? "" : "s"),
                      confirm);
       h.edit.lanes = lanes;
@@ -168,10 +172,10 @@ class List {
     // caches still hold them.
     const auto shares = severities(0.2, 0.8);
     for (const double share : shares) {
-      auto h = fault("CPU/NUMA binding: process or buffers on the wrong socket",
-                     0.045 / static_cast<double>(shares.size()),
-                     "copies through the host cross sockets; large sizes fall behind middle ones",
-                     "nvidia-smi topo -m; numactl --cpunodebind=<node> --membind=<node> …, or mpirun --bind-to none");
+      auto h =
+          fault("CPU/NUMA binding: process or buffers on the wrong socket", 0.045 / static_cast<double>(shares.size()),
+                "copies through the host cross sockets; large sizes fall behind middle ones",
+                "nvidia-smi topo -m; numactl --cpunodebind=<node> --membind=<node> …, or mpirun --bind-to none");
       const bool whole = !s_.nvlink;
       h.share = [share, whole](const Observation& o) {
         if (o.kind == Kind::shape && !o.several_nodes) return share < 0.4 ? 0.7 : 0.82;

@@ -77,7 +77,8 @@ void one_gpu(const Evidence& evidence, std::vector<Hypothesis>& out) {
     add("one GPU's path is bad (link down or narrow)", 0.012 / many, f,
         fmt::format("between GPU {} and GPU {} at {:.0f} %", a, b, 100 * f),
         [a, b](const Observation& o) { return (o.from == a && o.to == b) || (o.from == b && o.to == a); });
-    add("a slow link in one direction", 0.012 / many, f, fmt::format("from GPU {} to GPU {} at {:.0f} %", a, b, 100 * f),
+    add("a slow link in one direction", 0.012 / many, f,
+        fmt::format("from GPU {} to GPU {} at {:.0f} %", a, b, 100 * f),
         [a, b](const Observation& o) { return o.from == a && o.to == b; });
   }
 }

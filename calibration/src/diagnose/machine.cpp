@@ -100,9 +100,8 @@ void refuse_other_gpus(const std::string& topology, const topologies::Fabric& fa
   const auto expected_fabric = cluster_of(machine_of(alone, {}), 1, 1, {}).machine(0);
   const auto& expected = model_of(expected_fabric);
   const auto& model = model_of(fabric);
-  const bool switched = std::any_of(fabric.devices().begin(), fabric.devices().end(), [](const auto& d) {
-    return d.kind == topologies::DeviceKind::nvswitch;
-  });
+  const bool switched = std::any_of(fabric.devices().begin(), fabric.devices().end(),
+                                    [](const auto& d) { return d.kind == topologies::DeviceKind::nvswitch; });
   const bool card_in_a_board = kind->system.empty() && switched;
   // Boards of one generation ("h100-sxm", "h800-sxm") are told apart where the catalog says which it is; a file that
   // was imported knows the generation only.
@@ -115,8 +114,9 @@ void refuse_other_gpus(const std::string& topology, const topologies::Fabric& fa
   throw sim::InputError(
       fmt::format("measured on '{}', but '{}' has {}{}", h.gpu, topology, model.name,
                   card_in_a_board && expected.architecture == model.architecture ? " on NVSwitches" : ""),
-      kind->system.empty() ? "leave --topology away, or name the topology of the machine that was measured"
-                           : fmt::format("such GPUs are in {}, for one", kind->system == "a800" ? "dgx-a100" : kind->system));
+      kind->system.empty()
+          ? "leave --topology away, or name the topology of the machine that was measured"
+          : fmt::format("such GPUs are in {}, for one", kind->system == "a800" ? "dgx-a100" : kind->system));
 }
 
 bool is_xml(const std::string& file) {
@@ -157,9 +157,29 @@ std::string kind_of_network(const std::string& words) {
   return {};
 }
 
+std::string network_named(const std::string& word) {
+  const std::vector<std::string> known{"ib",   "infiniband", "roce", "rocev2", "ethernet", "efa", "slingshot", "tcp",
+                                       "tcpx", "tcpxo",      "ndr",  "hdr",    "edr",      "xdr", "nvlink"};
+  std::vector<std::string> words(1);
+  for (const char c : lower(word)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      words.back() += c;
+    else
+      words.emplace_back();
+  }
+  const bool any = std::any_of(words.begin(), words.end(), [&](const std::string& w) {
+    return std::find(known.begin(), known.end(), w) != known.end();
+  });
+  if (any || word.empty()) return kind_of_network(word);
+  const auto near = sim::nearest(lower(word), known);
+  throw sim::InputError(
+      fmt::format("unknown network '{}'", word),
+      near.empty() ? fmt::format("known: {}", fmt::join(known, ", ")) : fmt::format("did you mean '{}'?", near));
+}
+
 std::string words_of(const Machine& m) {
-  const auto each = m.gpu_known && m.name.find(" x ") == std::string::npos ? fmt::format("{} x {}", m.gpus, m.name)
-                                                                           : m.name;
+  const auto each =
+      m.gpu_known && m.name.find(" x ") == std::string::npos ? fmt::format("{} x {}", m.gpus, m.name) : m.name;
   if (m.described_network || m.nodes <= 1) return m.name;
   return fmt::format("{} nodes of {}", m.nodes, each);
 }

@@ -61,6 +61,8 @@ Machine machine_of_topology(const std::string& topology, const std::map<std::str
                             const Hardware& hardware);
 /// "InfiniBand NDR" -> "ib"; empty: nothing is said.
 std::string kind_of_network(const std::string& words);
+/// As kind_of_network, for a word that is an option's: sim::InputError where it is none.
+std::string network_named(const std::string& word);
 /// "2 nodes of 8 x H100".
 std::string words_of(const Machine& machine);
 

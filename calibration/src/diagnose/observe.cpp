@@ -92,6 +92,17 @@ std::string size_words(sim::Bytes size) {
   return fmt::format("{} B", n);
 }
 
+std::string_view cause_of_variable(std::string_view name) {
+  if (name == "NCCL_P2P_LEVEL" || name == "NCCL_P2P_DISABLE")
+    return "P2P disabled or unavailable: copies are staged through host memory";
+  if (name == "NCCL_NVLS_ENABLE") return "NVLS disabled or unavailable";
+  if (name == "NCCL_IB_DISABLE" || name == "NCCL_NET") return "TCP sockets instead of RDMA (no plugin or verbs, IPoIB)";
+  if (name == "NCCL_NET_GDR_LEVEL") return "GPUDirect RDMA off: every byte is staged through host memory";
+  if (name == "NCCL_NET_GDR_READ")
+    return "GPUDirect RDMA off for reads: the sending side is staged through host memory";
+  return {};
+}
+
 Interval interval_of(const Machine& machine, models::nccl::Op op, bool several_nodes, sim::Bytes size) {
   // Bounds: sites with the same machine differ by 4 to 8 % from 64 MiB (more across nodes) and by a third where the
   // launch decides; a table of a few series must not claim less, nor more than any fault changes.

@@ -79,6 +79,8 @@ Interval interval_of(const Machine& machine, models::nccl::Op op, bool several_n
 /// The healthy probe of this machine: variables that cost bandwidth are taken out and kept in `crippling`.
 Probe healthy_probe(const Machine& machine, const DiagnoseOptions& options,
                     const std::map<std::string, std::string>& env, Evidence& evidence);
+/// The fault that a variable of `crippling` is; empty: none that is known.
+std::string_view cause_of_variable(std::string_view name);
 std::string size_words(sim::Bytes size);
 
 }  // namespace linkcast::calibration::diagnosis

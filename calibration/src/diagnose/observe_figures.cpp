@@ -43,14 +43,22 @@ std::vector<sim::Bytes> sweep_in_words(const std::string& text) {
   return out;
 }
 
+/// "EP16" -> 16: over how many GPUs the experts are spread; 0: not said.
+int expert_ranks(const std::string& words) {
+  static const std::regex ep{R"((^|[^0-9a-z])ep[ =-]?(\d{1,5})(?!\d))"};
+  std::smatch m;
+  const auto text = words.substr(0, 1000);
+  return std::regex_search(text, m, ep) ? std::stoi(m[2]) : 0;
+}
+
 bool of_experts(const Figure& f, const std::string& words) {
   return !f.op && says_any(words, {"dispatch", "combine", "deepep", "expert"});
 }
 
 /// How many nodes and GPUs of each: what the figure says, else the whole machine.
 void place(const Figure& f, const std::string& words, Probe& probe) {
-  if (says_any(words, {"single node", "single-node", "one node", "1 node"}) &&
-      !says_any(words, {"1 node x", "11 node"})) {
+  static const std::regex one_node{R"((^|[^0-9a-z.])(single|one|1)[ -]node(?!\w))"};
+  if (std::regex_search(words.substr(0, 1000), one_node)) {
     probe.nodes = 1;
     if (f.ranks && *f.ranks <= probe.gpus) probe.gpus = *f.ranks;
     return;
@@ -191,7 +199,9 @@ class Figures {
     Observation o;
     o.kind = Kind::expert;
     o.measured = f.GBps;
-    const bool inside = machine_.nodes <= 1 || says_any(words, {"nvl figure", "intranode", "ep8", "ep 8"});
+    const int ranks = expert_ranks(words);
+    const bool inside =
+        machine_.nodes <= 1 || says_any(words, {"nvl figure", "intranode"}) || (ranks > 0 && ranks <= machine_.gpus);
     o.what = inside ? "expert dispatch/combine, NVLink" : "expert dispatch/combine, RDMA";
     o.several_nodes = !inside;
     o.group = "experts";
