@@ -239,7 +239,7 @@ TEST_CASE("What the caller says of NCCL comes before what the log says", "[diagn
   s.ranks = s.gpus_per_node = 8;
   s.nodes = 1;
   s.env["NCCL_NVLS_ENABLE"] = "0";
-  s.nccl = models::nccl::Version::parse("2.10.3");  // before NVLS
+  s.nccl = models::nccl::Version::parse("2.14.3");  // before NVLS
   s.points = {{sim::gib(8), sim::Time::from_us(8589934592.0 * 1.75 / 475e9 * 1e6)}};
   Measurements m;
   m.series = {s};
