@@ -204,7 +204,7 @@ class Draw:
     def call(self, op, system, nodes, topology=None, *options, first="1M"):
         single = nodes == 1
         argv = [self.linkcast, "collective", op, "-t", str(topology or system), "--nodes", str(nodes), "--size", f"{first}:8G:x2", "--json",
-                "--launch", "single-process" if single else "multi-process", *options]
+                "--nccl", "2.28.3", "--launch", "single-process" if single else "multi-process", *options]
         done = subprocess.run(argv, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(" ".join(argv) + ": " + done.stderr)
