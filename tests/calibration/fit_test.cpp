@@ -181,10 +181,10 @@ TEST_CASE("what is wrong with a profile's errors is said at its place, all of it
       "  - 7\n";
   const auto message = test::error_of([&] { errors_of(*topologies::Profile::parse(text, "p.yaml"), "p.yaml"); });
   for (const auto* part :
-       {"p.yaml:4:59: error: unknown collective 'all_reduse'", "did you mean 'all_reduce'?",
+       {"p.yaml:4:58: error: unknown collective 'all_reduse'", "did you mean 'all_reduce'?",
         "p.yaml:5:19: error: 'nine' is not a value for 'p90_percent'",
-        "p.yaml:5:33: error: '0' is not a value for 'points'", "p.yaml:6:78: error: unknown class of size 'small'",
-        "p.yaml:6:85: error: unknown key 'median' in a row of 'errors'",
+        "p.yaml:5:33: error: '0' is not a value for 'points'", "p.yaml:6:77: error: unknown class of size 'small'",
+        "p.yaml:6:84: error: unknown key 'median' in a row of 'errors'",
         "p.yaml:6:5: error: a row of 'errors' without 'median_percent'",
         "p.yaml:8:5: error: a row of 'errors' must be a mapping"}) {
     INFO(message);
