@@ -121,7 +121,7 @@ struct Collectives::Impl {
   void call(const CollectiveRequest& r, const Gpu& g) const {
     const auto n = static_cast<std::size_t>(ranks_of(r));
     const auto all = static_cast<std::size_t>(r.size.count()) / sizeof(float);
-    const auto each = std::max<std::size_t>(all / n, 1);
+    const auto each = all / n;
     auto* receive = static_cast<float*>(g.receive.get());
     auto* send = r.in_place ? receive : static_cast<float*>(g.send.get());
     const auto own = static_cast<std::size_t>(g.rank) * each;
@@ -205,7 +205,7 @@ struct Collectives::Impl {
   }
 
   LocalSamples run(const CollectiveRequest& r, const std::function<void()>& barrier) {
-    make_room(std::max(r.size, sim::Bytes{std::int64_t{4} * ranks_of(r)}));
+    make_room(r.size);
     if (r.graph) capture(r);
     for (int i = 0; i < (r.graph ? 1 : std::max(r.repeat.warmup, 1)); ++i) iterate(r, 1);
     wait();
@@ -247,6 +247,8 @@ LocalSamples Collectives::run(const CollectiveRequest& r, const std::string& id,
   if (ranks < 2 || ranks > impl_->all_ranks)
     throw sim::InputError(fmt::format("a collective of {} ranks", ranks),
                           fmt::format("2 to {} here", impl_->all_ranks));
+  if (r.size < least_size(r.op, ranks))
+    throw Lacking(fmt::format("{} bytes are too few for {} ranks", r.size.count(), ranks), "4 for each of them");
   if (!id.empty()) impl_->drop(true);
   if (impl_->first_rank >= ranks) return {};
   try {

@@ -107,8 +107,8 @@ void Copies::set_access(int from, int to, bool on) const {
   const OnDevice here(from);
   if (on) {
     if (!can_access(from, to))
-      throw sim::InputError(fmt::format("GPU {} has no peer access to GPU {}", from, to),
-                            "'nvidia-smi topo -p2p rw' says why; such pairs go through host memory");
+      throw Lacking(fmt::format("GPU {} has no peer access to GPU {}", from, to),
+                    "'nvidia-smi topo -p2p rw' says why; such pairs go through host memory");
     const auto result = cudaDeviceEnablePeerAccess(to, 0);
     if (result == cudaErrorPeerAccessAlreadyEnabled)  // by an earlier request, or by NCCL
       cudaGetLastError();

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/calibration/measure.hpp"
 
 namespace linkcast::calibration::cuda {
 
@@ -65,8 +65,11 @@ std::optional<models::nccl::Version> NcclLibrary::version() const {
 void NcclLibrary::check(ncclResult_t result, const char* call) const {
   if (result == ncclSuccess || result == ncclInProgress) return;
   const char* more = functions_->GetLastError(nullptr);
-  throw sim::InputError(fmt::format("{} failed: {}", call, functions_->GetErrorString(result)),
-                        more != nullptr && *more != 0 ? std::string{more} : "NCCL_DEBUG=WARN says more");
+  const auto problem = fmt::format("{} failed: {}", call, functions_->GetErrorString(result));
+  const auto help = more != nullptr && *more != 0 ? std::string{more} : std::string{"NCCL_DEBUG=WARN says more"};
+  // What NCCL answers where an algorithm or protocol that is forced does not exist for the machine or the collective.
+  if (result == ncclInvalidUsage || result == ncclInvalidArgument) throw Lacking(problem, help);
+  throw sim::InputError(problem, help);
 }
 
 #else

@@ -27,7 +27,7 @@ class NcclLibrary {
   std::optional<models::nccl::Version> version() const;
   const NcclFunctions& functions() const { return *functions_; }
 #ifdef LINKCAST_HAS_NCCL
-  /// Throws sim::InputError with the call's name and NCCL's own words.
+  /// Throws sim::InputError with the call's name and NCCL's own words; Lacking where NCCL refuses what is asked.
   void check(ncclResult_t result, const char* call) const;
 #endif
 

@@ -1,6 +1,7 @@
 // The real machine: which GPUs are there, who measures what. See real_machine.hpp. With several processes rank 0 plans
-// and asks; the others take part in collectives. Each request goes to all of them; a process answers a barrier with
-// "ready" and, when it is done, with its samples, or at any of these points with an error.
+// and asks; the others take part in collectives. First of all they meet: they try whether NCCL connects them. Each
+// request goes to all of them; a process answers a barrier with "ready" and, when it is done, with its samples, or at
+// any of these points with an error.
 #include "linkcast/calibration/real_machine.hpp"
 
 #include <cuda_runtime.h>
@@ -13,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "../src/meeting.hpp"
 #include "../src/nics.hpp"
 #include "../src/process_group.hpp"
 #include "../src/request_json.hpp"
@@ -20,6 +22,7 @@
 #include "collectives.hpp"
 #include "copies.hpp"
 #include "linkcast/sim/diagnostic.hpp"
+#include "nccl_trial.hpp"
 #include "nvml.hpp"
 #include "resources.hpp"
 
@@ -31,7 +34,12 @@ namespace {
 using cuda::check;
 using nlohmann::json;
 
-constexpr std::chrono::seconds patience{120};
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds patience{120};         // until all processes are there
+constexpr std::chrono::seconds answer_patience{180};  // for one collective; its own waits end after a minute
+/// Until NCCL has connected all ranks: it took others a minute with thousands of them.
+std::chrono::seconds meeting_patience(int ranks) { return std::chrono::seconds{60 + ranks / 50}; }
 
 std::string version_text(int code) { return fmt::format("{}.{}", code / 1000, code % 1000 / 10); }
 
@@ -128,51 +136,78 @@ std::string first_problem(const sim::InputError& e) {
   return d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help);
 }
 
+json error_json(const sim::InputError& e) {
+  json out{{"error", first_problem(e)}};
+  if (dynamic_cast<const Lacking*>(&e) != nullptr) out["lacking"] = true;
+  if (dynamic_cast<const cuda::StillWaiting*>(&e) != nullptr) out["waiting"] = true;
+  return out;
+}
+
 /// What rank 0 says to the others around one collective.
 class Others {
  public:
   explicit Others(ProcessGroup* group) : group_{group} {}
 
+  std::set<std::string> host_names() {
+    std::set<std::string> out;
+    each([&](int peer) { out.insert(hear(peer)); });
+    return out;
+  }
+  void call_to_meet(const std::string& id) {
+    each([&](int peer) { group_->send(peer, json{{"meet", hex(id)}}.dump()); });
+  }
+  /// Once this process has met the others, or waited long enough for them.
+  void come_in(Meeting& meeting, Clock::time_point until) {
+    each([&](int peer) {
+      const auto message = group_->receive(peer, until);
+      if (!message) return meeting.silent.push_back(peer);
+      const auto answer = json::parse(*message);
+      if (answer.contains("waiting"))
+        meeting.waiting.push_back(peer);
+      else if (answer.contains("error"))
+        meeting.failed[peer] = answer.at("error").get<std::string>();
+    });
+    if (!meeting.silent.empty()) lost_ = ranks_in_words(meeting.silent) + " did not arrive";
+  }
+
   void ask(const CollectiveRequest& request, const std::string& id) {
+    if (!lost_.empty()) throw sim::InputError("no more collectives: " + lost_);
+    until_ = Clock::now() + answer_patience;
     const json message = {{"request", json_of(Request{request})}, {"id", hex(id)}};
     each([&](int peer) { group_->send(peer, message.dump()); });
   }
   /// Processes without a rank in the request have sent their (empty) samples already: those are kept.
   void barrier() {
-    std::string error;
+    Errors errors;
     std::vector<int> ready;
     each([&](int peer) {
       if (done_.contains(peer)) return;
-      const auto answer = json::parse(group_->receive(peer));
+      const auto answer = json::parse(hear(peer));
       if (answer.contains("ready")) ready.push_back(peer);
-      if (answer.contains("error")) error = fmt::format("rank {}: {}", peer, answer.at("error").get<std::string>());
+      errors.note(peer, answer);
       if (!answer.contains("ready")) done_[peer] = answer;
     });
-    for (const int peer : ready) group_->send(peer, error.empty() ? "go" : "stop");
-    if (!error.empty()) {
-      done_.clear();
-      throw sim::InputError(error);
-    }
+    for (const int peer : ready) group_->send(peer, errors.any() ? "stop" : "go");
+    if (errors.any()) done_.clear();
+    errors.throw_if_any();
   }
   std::vector<cuda::LocalSamples> samples() {
     std::vector<cuda::LocalSamples> out;
-    std::string error;
+    Errors errors;
     each([&](int peer) {
-      const auto answer = done_.contains(peer) ? done_[peer] : json::parse(group_->receive(peer));
-      if (answer.contains("error"))
-        error = fmt::format("rank {}: {}", peer, answer.at("error").get<std::string>());
-      else
-        out.push_back(samples_from(answer));
+      const auto answer = done_.contains(peer) ? done_[peer] : json::parse(hear(peer));
+      errors.note(peer, answer);
+      if (!answer.contains("error")) out.push_back(samples_from(answer));
     });
     done_.clear();
-    if (!error.empty()) throw sim::InputError(error);
+    errors.throw_if_any();
     return out;
   }
   /// After an error of its own: hears everybody out, so that the next request finds them waiting for it.
   void give_up() {
     each([&](int peer) {
       if (done_.contains(peer)) return;
-      if (json::parse(group_->receive(peer)).contains("ready")) group_->send(peer, "stop");
+      if (json::parse(hear(peer)).contains("ready")) group_->send(peer, "stop");
     });
     done_.clear();
   }
@@ -181,12 +216,41 @@ class Others {
   }
 
  private:
+  /// The last of the others' errors; what one of them lacks, all lack together.
+  class Errors {
+   public:
+    void note(int peer, const json& answer) {
+      if (!answer.contains("error")) return;
+      text_ = fmt::format("rank {}: {}", peer, answer.at("error").get<std::string>());
+      lacking_ = answer.contains("lacking");
+    }
+    bool any() const { return !text_.empty(); }
+    void throw_if_any() const {
+      if (text_.empty()) return;
+      if (lacking_) throw Lacking(text_);
+      throw sim::InputError(text_);
+    }
+
+   private:
+    std::string text_;
+    bool lacking_ = false;
+  };
+
   template <class Do>
   void each(Do act) {
     for (int peer = 1; group_ != nullptr && peer < group_->size(); ++peer) act(peer);
   }
+  /// Whoever is late may answer a later question with the answer to this one: then it is not asked any more.
+  std::string hear(int peer) {
+    if (!lost_.empty()) throw sim::InputError(lost_);
+    if (auto message = group_->receive(peer, until_)) return *message;
+    lost_ = fmt::format("rank {} did not answer within {} s", peer, answer_patience.count());
+    throw sim::InputError(lost_, "see what that process prints, and whether its GPU answers (nvidia-smi)");
+  }
   ProcessGroup* group_;
   std::map<int, json> done_;
+  Clock::time_point until_ = Clock::now() + answer_patience;
+  std::string lost_;
 };
 
 class Real final : public Machine {
@@ -199,9 +263,8 @@ class Real final : public Machine {
     } else {
       for (int g = 0; g < gpus; ++g) devices.push_back(g);
     }
+    hosts_ = others_.host_names();
     hosts_.insert(host_name());
-    if (group_)
-      for (int peer = 1; peer < group_->size(); ++peer) hosts_.insert(group_->receive(peer));
     ranks_ = group_ ? group_->size() : gpus;
     first_device_ = devices.front();
     collectives_ = std::make_unique<cuda::Collectives>(nccl_, devices, 0, ranks_);
@@ -281,6 +344,7 @@ class Real final : public Machine {
   CollectiveResult collective(const CollectiveRequest& request) override {
     if (!nccl_.problem().empty()) throw sim::InputError(nccl_.problem());
     try {
+      if (group_ && !met_) meet();
       return collective_of_all(request);
     } catch (const sim::InputError&) {
       // The processes no longer agree on what they have: the next call makes a new communicator.
@@ -294,6 +358,26 @@ class Real final : public Machine {
   }
 
  private:
+  void meet() {
+    Meeting meeting;
+    meeting.ranks = ranks_;
+    const auto wait = meeting_patience(ranks_);
+    meeting.waited_s = static_cast<double>(wait.count());
+    const auto until = Clock::now() + wait;
+    const auto id = collectives_->new_id();
+    others_.call_to_meet(id);
+    try {
+      cuda::try_communicator(nccl_, first_device_, 0, ranks_, id, until);
+    } catch (const cuda::StillWaiting&) {
+      meeting.waiting.push_back(0);
+    } catch (const sim::InputError& e) {
+      meeting.failed[0] = first_problem(e);
+    }
+    others_.come_in(meeting, until + std::chrono::seconds{15});
+    if (const auto problem = problem_of(meeting)) throw sim::InputError(*problem);
+    met_ = true;
+  }
+
   int device(int gpu) const { return group_ && gpu == 0 ? first_device_ : gpu; }
   int device_or_host(int gpu) const { return gpu == host_memory ? gpu : device(gpu); }
 
@@ -347,6 +431,7 @@ class Real final : public Machine {
   cuda::NcclLibrary nccl_;
   cuda::Copies copies_;
   std::unique_ptr<cuda::Collectives> collectives_;
+  bool met_ = false;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
@@ -360,6 +445,19 @@ void serve(ProcessGroup& group, int local_rank) {
     const auto message = group.receive(0);
     const auto parsed = json::parse(message);
     if (parsed.contains("quit")) return;
+    if (parsed.contains("meet")) {
+      auto answer = json::object();
+      try {
+        if (!nccl.problem().empty()) throw sim::InputError(nccl.problem());
+        cuda::try_communicator(nccl, local_rank, group.rank(), group.size(),
+                               from_hex(parsed.at("meet").get<std::string>()),
+                               Clock::now() + meeting_patience(group.size()));
+      } catch (const sim::InputError& e) {
+        answer = error_json(e);
+      }
+      group.send(0, answer.dump());
+      continue;
+    }
     JsonDocument document(message, "rank 0", message.size());
     const auto request = request_from(JsonCursor(document)["request"]);
     document.throw_if_any();
@@ -374,7 +472,7 @@ void serve(ProcessGroup& group, int local_rank) {
     } catch (const Stopped&) {
       // Rank 0 knows why.
     } catch (const sim::InputError& e) {
-      group.send(0, json{{"error", first_problem(e)}}.dump());
+      group.send(0, error_json(e).dump());
     }
   }
 }

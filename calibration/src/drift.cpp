@@ -126,7 +126,10 @@ class Finder {
     const auto found = search(b.log_ratios, b.suspects, b.spread, corrections_, options_, kMostFindings);
     for (const auto& f : found) out_.findings.push_back(finding_of(b, b.suspects[f.suspect], b.places[f.suspect], f));
     if (found.size() == kMostFindings)
-      out_.notes.push_back(fmt::format("{}: more than {} findings; the rest is not listed", b.what, kMostFindings));
+      out_.notes.push_back(fmt::format(
+          "{}: the search ended at {} findings, the clearest first; what else changed stands in no output, also not "
+          "in --json",
+          b.what, kMostFindings));
   }
 
   std::vector<Block> blocks_;

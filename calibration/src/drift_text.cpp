@@ -68,7 +68,7 @@ std::string names_of(const Drift& d, bool slower) {
     if (++all <= kNamed) names.push_back(headline(f));
   }
   auto out = fmt::format("{}", fmt::join(names, "; "));
-  if (all > kNamed) out += fmt::format("; and {} more", all - kNamed);
+  if (all > kNamed) out += fmt::format("; and {} more in the table below", all - kNamed);
   return out;
 }
 

@@ -2,7 +2,6 @@
 #include "linkcast/calibration/expected_error.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -53,36 +52,6 @@ const Widening& calibrated_widening() {
 #include "expected_error_widening.inc"
   }}};
   return widening;
-}
-
-std::vector<ErrorRow> errors_of(const topologies::Profile& profile) {
-  std::vector<ErrorRow> out;
-  if (profile.text().empty()) return out;
-  const auto root = YAML::Load(profile.text());
-  if (!root["errors"] || !root["errors"].IsSequence()) return out;
-  for (const auto& e : root["errors"]) {
-    try {
-      const auto op = models::nccl::op_from(e["collective"].as<std::string>());
-      if (!op) continue;
-      const auto sizes = e["sizes"].as<std::string>();
-      ErrorRow row{e["system"].as<std::string>(),
-                   e["architecture"].as<std::string>(),
-                   *op,
-                   sizes == "below_1M"   ? below_1M
-                   : sizes == "from_64M" ? from_64M
-                                         : from_1M_to_64M,
-                   e["median_percent"].as<double>(),
-                   e["p90_percent"].as<double>(),
-                   e["points"].as<int>(),
-                   e["smallest"].as<std::int64_t>(),
-                   e["largest"].as<std::int64_t>()};
-      out.push_back(std::move(row));
-    } catch (const YAML::Exception& problem) {
-      throw sim::InputError(fmt::format("profile '{}': 'errors' cannot be read: {}", profile.name(), problem.what()),
-                            "keep the section as `linkcast calibrate fit` wrote it, or leave it out");
-    }
-  }
-  return out;
 }
 
 std::optional<ExpectedError> expected_error(std::string_view system, std::string_view architecture, Op op,

@@ -89,7 +89,8 @@ std::string text_report(const FitResult& r) {
                          p.collective ? p.measured * 1e6 : p.measured, p.collective ? " us" : "",
                          p.collective ? p.predicted * 1e6 : p.predicted);
     }
-    if (outliers.size() > listed_outliers) out += fmt::format("  and {} more\n", outliers.size() - listed_outliers);
+    if (outliers.size() > listed_outliers)
+      out += fmt::format("  and {} more, less far off; --json lists all\n", outliers.size() - listed_outliers);
   }
   if (!r.notes.empty()) out += "\n";
   for (const auto& n : r.notes) out += "note: " + n + "\n";

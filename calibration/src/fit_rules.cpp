@@ -34,8 +34,8 @@ constexpr std::array rules{
     FitRule{"gpus", "simple.hop", 0.7, 0.05 * us, 30 * us},
     FitRule{"gpus", "simple.all", 0.2, 5 * GBps, 2000 * GBps},
     FitRule{"gpus", "copy_engine", 0.3, 1 * GBps, 2000 * GBps},
-    // Copies between host and GPU measure it to 2 % on every generation (catalog/parts/links.yaml).
-    FitRule{"links", "residual", 0.02, 0.3, 1.2, "pcie-"},
+    // Copies between host and GPU measure it to within 2 % on every generation (catalog/parts/links.yaml).
+    FitRule{"links", "residual", 0.01, 0.3, 1.2, "pcie-"},
     FitRule{"links", "residual", 0.1, 0.3, 1.4},
     FitRule{"cpus", "p2p_overhead", 0.3, 1.0, 20},
     FitRule{"cpus", "p2p_socket_overhead", 0.3, 1.0, 20},
@@ -44,6 +44,10 @@ constexpr std::array rules{
     FitRule{"hosts", "launch_single_process_per_gpu", 0.4, 0.2 * us, 100 * us},
     FitRule{"hosts", "launch_multi_process", 0.4, 1 * us, 500 * us},
     FitRule{"hosts", "launch_graph", 0.4, 1 * us, 200 * us},
+    FitRule{"hosts", "launch_p2p", 0.5, 0.1 * us, 50 * us},
+    // ib_write_bw measures it to within 2 % (catalog/parts/networks.yaml); other transports have software on the way.
+    FitRule{"networks", "residual", 0.01, 0.3, 1.1, "ib"},
+    FitRule{"networks", "residual", 0.01, 0.3, 1.1, "roce"},
     FitRule{"networks", "residual", 0.06, 0.3, 1.1},
     FitRule{"networks", "latency", 0.6, 0.3 * us, 200 * us},
     FitRule{"networks", "simple", 0.7, 0.1 * us, 200 * us},

@@ -220,12 +220,22 @@ class Items {
 
   void collective(const CollectiveRequest& like, double information, std::string tells, int factor) {
     if (!options_.ops.empty() && std::ranges::find(options_.ops, like.op) == options_.ops.end()) return;
+    // As nccl-tests does: what does not go into equal parts is left out of the size. It runs what is then nothing, too,
+    // and times that; such a size is no measurement.
+    const auto unit = least_size(like.op, like.ranks);
     std::vector<Request> requests;
+    std::set<std::int64_t> left_out, used;
     for (const auto size : sizes(factor, sim::kib(1))) {
       auto r = like;
-      r.size = size;
-      requests.emplace_back(std::move(r));
+      r.size = unit * (size / unit);
+      if (r.size.count() == 0)
+        left_out.insert(size.count());
+      else if (used.insert(r.size.count()).second)
+        requests.emplace_back(std::move(r));
     }
+    if (!left_out.empty())
+      tells += fmt::format("; without {} B: less than a float{}", fmt::join(left_out, ", "),
+                           unit.count() > 4 ? " for each rank" : "");
     auto id = fmt::format("collective/{}", models::nccl::name_of(like.op));
     if (!like.choice.algorithm.empty()) id += "/" + like.choice.algorithm;
     if (!like.choice.protocol.empty()) id += "/" + like.choice.protocol;
@@ -290,6 +300,11 @@ class Items {
 };
 
 }  // namespace
+
+sim::Bytes least_size(Op op, int ranks) {
+  constexpr std::array shared{Op::all_gather, Op::reduce_scatter, Op::alltoall, Op::gather, Op::scatter};
+  return sim::Bytes{4} * (std::ranges::find(shared, op) != shared.end() ? ranks : 1);
+}
 
 std::vector<Item> items_for(const Discovery& there, const PlanOptions& options) { return Items(there, options).all(); }
 

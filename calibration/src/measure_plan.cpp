@@ -71,6 +71,7 @@ std::span<const std::string> item_kind_names() { return kKindNames; }
 void set_repetitions(std::span<Item> items, const Speeds& speeds, int rounds) {
   for (auto& item : items) {
     for (auto& cell : item.cells) {
+      if (cell.measured()) continue;
       auto& repeat = repetitions(cell.request);
       const double us = std::max(std::visit(OneIteration{speeds}, cell.request), 0.1);
       repeat.rounds = rounds;
@@ -88,7 +89,8 @@ double estimated_s(const Request& request, const Speeds& speeds) {
 
 double estimated_s(const Item& item, const Speeds& speeds) {
   double sum = item.kind == ItemKind::collective ? speeds.communicator_s : 0;
-  for (const auto& cell : item.cells) sum += estimated_s(cell.request, speeds);
+  for (const auto& cell : item.cells)
+    if (!cell.measured()) sum += estimated_s(cell.request, speeds);
   return sum;
 }
 

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <map>
+#include <mutex>
 
 #include "linkcast/sim/diagnostic.hpp"
+#include "request_json.hpp"
 
 namespace linkcast::calibration {
 namespace {
@@ -25,6 +29,28 @@ struct Ask {
   }
 };
 
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds between_saves{1};
+
+std::string state_of(const Item& item) {
+  if (item.cells.empty()) return item.problem.empty() ? "planned" : "failed";
+  return item.complete && item.problem.empty() ? "measured" : "partly measured";
+}
+
+/// What an earlier run has measured of an item is not asked again. What it has beyond the item's requests stays.
+void take_over(Item& item, const Item& before) {
+  std::map<std::string, const Cell*> known;
+  for (const auto& cell : before.cells) known.emplace(question_of(cell.request), &cell);
+  for (auto& cell : item.cells)
+    if (const auto found = known.find(question_of(cell.request)); found != known.end()) {
+      cell = *found->second;
+      known.erase(found);
+    }
+  for (const auto& [question, cell] : known) item.cells.push_back(*cell);
+  item.took_s = before.took_s;
+}
+
 class Run {
  public:
   Run(Machine& machine, const MeasureOptions& options) : machine_{machine}, options_{options} {}
@@ -39,7 +65,11 @@ class Run {
     std::vector<double> estimates;
     for (const auto& item : items) estimates.push_back(estimated_s(item, speeds));
     remember_plan(items, estimates, spent);
-    if (!options_.only_plan) spend(std::move(items), estimates, started);
+    if (!options_.only_plan) {
+      // Whoever asks to stop may not wait for the request under way.
+      const std::stop_callback at_once{options_.stop, [this] { save_what_is_there(); }};
+      spend(std::move(items), estimates, started);
+    }
     return std::move(file_);
   }
 
@@ -52,8 +82,6 @@ class Run {
         throw sim::InputError("the file is of another machine: " + reason,
                               "go on where it was measured, or start a new file");
       file_ = std::move(*before);
-      std::erase_if(file_.items, [](const Item& i) { return !i.complete; });
-      std::erase_if(file_.plan, [&](const PlannedItem& p) { return find(p.id) == nullptr; });
     } else {
       file_.created = options_.created;
     }
@@ -62,23 +90,33 @@ class Run {
     file_.budget_s = options_.budget_s;
   }
 
-  const Item* find(const std::string& id) const {
+  Item* find(const std::string& id) {
     const auto found = std::ranges::find(file_.items, id, &Item::id);
     return found == file_.items.end() ? nullptr : &*found;
   }
 
-  std::vector<Item> open_items() const {
+  std::vector<Item> open_items() {
     auto items = items_for(file_.machine, options_.plan);
     if (items.empty()) {
       std::string why;
       for (const auto& m : file_.machine.missing) why += (why.empty() ? "" : "; ") + m;
+      if (why.empty()) why = "a size must leave 4 bytes for each rank, and fit four times into a GPU's memory";
       throw sim::InputError("nothing of what was asked for can be measured on this machine", why);
     }
-    std::erase_if(items, [&](const Item& i) { return find(i.id) != nullptr; });
+    std::erase_if(items, [&](const Item& i) {
+      const auto* known = find(i.id);
+      return known != nullptr && known->complete;
+    });
+    for (auto& item : items)
+      if (const auto* known = find(item.id)) take_over(item, *known);
+    std::erase_if(items, [](const Item& i) { return std::ranges::all_of(i.cells, &Cell::measured); });
     return items;
   }
 
   void remember_plan(const std::vector<Item>& items, const std::vector<double>& estimates, double spent) {
+    std::erase_if(file_.plan, [&](const PlannedItem& p) {
+      return find(p.id) == nullptr || std::ranges::find(items, p.id, &Item::id) != items.end();
+    });
     const auto first = plan(items, estimates, options_.budget_s - spent);
     planned_ = static_cast<int>(first.order.size());
     for (const auto i : first.order) file_.plan.push_back({items[i].id, items[i].tells, "planned", estimates[i]});
@@ -86,6 +124,7 @@ class Run {
   }
 
   void set_state(const std::string& id, const std::string& state) {
+    const std::lock_guard lock{guard_};
     std::ranges::find(file_.plan, id, &PlannedItem::id)->state = state;
   }
 
@@ -112,14 +151,17 @@ class Run {
       items.erase(items.begin() + static_cast<std::ptrdiff_t>(next));
       estimates.erase(estimates.begin() + static_cast<std::ptrdiff_t>(next));
       say(item.id, done, started);
-      do_item(item);
-      corrections[static_cast<std::size_t>(item.kind)].learn(estimate, item.took_s);
+      auto& correction = corrections[static_cast<std::size_t>(item.kind)];
+      correction.learn(estimate, do_item(place(std::move(item))));
       ++done;
-      keep(std::move(item));
+      save();
     }
     // What there was no time for, whatever the first plan said.
-    for (const auto& item : items) set_state(item.id, options_.stop.stop_requested() ? "planned" : "dropped");
-    if (options_.save) options_.save(file_);
+    for (const auto& item : items) {
+      const auto* known = find(item.id);
+      set_state(item.id, known != nullptr ? state_of(*known) : options_.stop.stop_requested() ? "planned" : "dropped");
+    }
+    save();
     say({}, done, started);
   }
 
@@ -128,40 +170,88 @@ class Run {
     options_.progress({item, done, std::max(planned_, done), machine_.elapsed_s() - started, options_.budget_s});
   }
 
-  void do_item(Item& item) {
-    const double began = machine_.elapsed_s();
-    item.complete = true;
-    for (auto& cell : item.cells) {
-      if (options_.stop.stop_requested()) {
-        item.complete = false;
-        break;
-      }
-      try {
-        std::visit(Ask{machine_, cell}, cell.request);
-      } catch (const sim::InputError& e) {
-        // An algorithm that NCCL does not have here, a way that is closed: the others may still do. An item whose
-        // first requests fail is given up; asking again would not help, so it counts as done.
-        const auto& d = e.diagnostics().front();
-        item.problem = d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help);
-        break;
-      }
-    }
-    item.took_s = machine_.elapsed_s() - began;
+  /// Into the file, in place of what an earlier run left of it: each of its times counts once it is there.
+  Item& place(Item item) {
+    const std::lock_guard lock{guard_};
+    item.problem.clear();
+    item.complete = false;
+    if (auto* known = find(item.id)) return *known = std::move(item);
+    return file_.items.emplace_back(std::move(item));
   }
 
-  void keep(Item item) {
+  /// What it took now.
+  double do_item(Item& item) {
+    const double began = machine_.elapsed_s(), before = item.took_s;
+    std::string problem;
+    bool complete = true;
+    for (auto& cell : item.cells) {
+      if (cell.measured()) continue;
+      complete = !options_.stop.stop_requested();
+      if (!complete) break;
+      auto answered = cell;
+      // An algorithm that NCCL does not have here, a way that is closed: the others may still do. An item one of whose
+      // requests fails is given up.
+      try {
+        std::visit(Ask{machine_, answered}, answered.request);
+      } catch (const Lacking& e) {
+        problem = words_of(e);
+        break;
+      } catch (const sim::InputError& e) {
+        problem = words_of(e);
+        complete = false;
+        break;
+      }
+      {
+        const std::lock_guard lock{guard_};
+        cell = std::move(answered);
+        item.took_s = before + machine_.elapsed_s() - began;
+        set_state(item.id, "partly measured");
+        if (Clock::now() - saved_ >= between_saves) save();
+      }
+    }
+    const double took = machine_.elapsed_s() - began;
+    finish(item, std::move(problem), complete, before + took);
+    return took;
+  }
+
+  static std::string words_of(const sim::InputError& e) {
+    const auto& d = e.diagnostics().front();
+    return d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help);
+  }
+
+  void finish(Item& item, std::string problem, bool complete, double took_s) {
+    const std::lock_guard lock{guard_};
+    item.problem = std::move(problem);
+    item.complete = complete;
+    item.took_s = took_s;
     std::erase_if(item.cells, [](const Cell& c) { return !c.measured(); });
-    set_state(item.id, item.cells.empty() && !item.problem.empty() ? "failed"
-                       : item.complete && item.problem.empty()     ? "measured"
-                       : item.cells.empty()                        ? "planned"
-                                                                   : "partly measured");
-    if (!item.cells.empty() || !item.problem.empty()) file_.items.push_back(std::move(item));
-    if (options_.save) options_.save(file_);
+    set_state(item.id, state_of(item));
+    if (item.cells.empty() && item.problem.empty())
+      std::erase_if(file_.items, [&, id = item.id](const Item& i) { return i.id == id; });
+  }
+
+  void save() {
+    if (!options_.save) return;
+    const std::lock_guard lock{guard_};
+    options_.save(file_);
+    saved_ = Clock::now();
+  }
+
+  void save_what_is_there() noexcept {
+    try {
+      const std::lock_guard lock{guard_};
+      if (std::ranges::any_of(file_.items, [](const Item& i) { return std::ranges::any_of(i.cells, &Cell::measured); }))
+        save();
+    } catch (...) {
+      // The thread that measures saves once more, and meets the same error where it can be said.
+    }
   }
 
   Machine& machine_;
   const MeasureOptions& options_;
   MeasurementFile file_;
+  std::recursive_mutex guard_;  // of file_: whoever asks to stop saves it too, perhaps out of options_.save
+  Clock::time_point saved_ = Clock::now();
   int planned_ = 0;
 };
 

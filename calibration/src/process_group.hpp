@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,21 +23,28 @@ struct PlaceInJob {
 /// Nothing: a single process. Throws sim::InputError with everything that is missing or contradicts.
 std::optional<PlaceInJob> place_in_job(const Environment& environment);
 
+/// "rank 3", "ranks 1, 4-7".
+std::string ranks_in_words(std::span<const int> ascending);
+
 /// A star of TCP connections. The port is the one after MASTER_PORT, which torchrun keeps for itself.
 class ProcessGroup {
  public:
-  /// Returns when all are there. Throws sim::InputError where that takes longer than `patience`.
-  ProcessGroup(const PlaceInJob& place, std::chrono::seconds patience);
+  using Clock = std::chrono::steady_clock;
+  /// Returns when all are there. Throws sim::InputError that names who is missing where that takes longer than
+  /// `patience`.
+  ProcessGroup(const PlaceInJob& place, Clock::duration patience);
   ~ProcessGroup();
   int rank() const { return place_.rank; }
   int size() const { return place_.size; }
   /// Rank 0: to or from any other; the others: `peer` is 0. Throw sim::InputError where the other side is gone.
   void send(int peer, const std::string& message);
   std::string receive(int peer);
+  /// Nothing where no message has begun to arrive by then.
+  std::optional<std::string> receive(int peer, Clock::time_point until);
 
  private:
-  void listen(std::chrono::steady_clock::time_point until);
-  void connect(std::chrono::steady_clock::time_point until);
+  void listen(Clock::time_point until);
+  void connect(Clock::time_point until);
   PlaceInJob place_;
   std::vector<int> sockets_;  // by peer; -1: none
 };

@@ -159,6 +159,11 @@ json json_of(const Request& request) {
   return out;
 }
 
+std::string question_of(Request request) {
+  std::visit([](auto& r) { r.repeat = {}; }, request);
+  return json_of(request).dump();
+}
+
 std::optional<Request> request_from(const JsonCursor& object) {
   constexpr std::array readers = {copy_from, chase_from, launch_from, collective_from};
   for (std::size_t i = 0; i < readers.size(); ++i)

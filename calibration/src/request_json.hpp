@@ -16,6 +16,8 @@ nlohmann::ordered_json json_of(const Request& request);
 /// The key of the above that an object has: its index, or nothing (noted).
 std::optional<Request> request_from(const JsonCursor& object);
 extern const std::array<std::string, 4> request_names;
+/// The request whatever its repetitions: equal for those that ask the same.
+std::string question_of(Request request);
 
 nlohmann::ordered_json json_of(const Timing& timing);
 Timing timing_from(const JsonCursor& object);

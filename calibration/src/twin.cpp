@@ -33,11 +33,10 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Of a request, whatever its repetitions: FNV-1a.
-std::uint64_t key_of(Request request) {
-  std::visit([](auto& r) { r.repeat = {}; }, request);
+/// FNV-1a.
+std::uint64_t key_of(const Request& request) {
   std::uint64_t hash = 0xCBF29CE484222325U;
-  for (const char c : json_of(request).dump()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+  for (const char c : question_of(request)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
   return hash;
 }
 
@@ -140,7 +139,15 @@ class Twin final : public Machine {
     call.op = request.op;
     call.bytes = request.size;
     call.in_place = request.in_place;
-    const auto row = model(request).run(call);
+    const auto row = [&] {
+      try {
+        return model(request).run(call);
+      } catch (const Lacking&) {
+        throw;
+      } catch (const sim::InputError& e) {  // an algorithm that this machine does not have
+        throw Lacking(std::vector(e.diagnostics().begin(), e.diagnostics().end()), {});
+      }
+    }();
     pass(row.time, request.repeat);
     CollectiveResult out;
     out.wall = noisy(request, 0, row.time, request.repeat);
@@ -163,7 +170,7 @@ class Twin final : public Machine {
                             fmt::format("it has {} GPUs, from 0", fabric().gpus().size()));
   }
   [[noreturn]] static void refuse_peer(int from, int to) {
-    throw sim::InputError(fmt::format("GPU {} has no peer access to GPU {}", from, to));
+    throw Lacking(fmt::format("GPU {} has no peer access to GPU {}", from, to));
   }
 
   GpuFacts gpu_facts(int g) const {
@@ -212,7 +219,7 @@ class Twin final : public Machine {
       }
       return way;
     }
-    throw sim::InputError("the twin's topology has no way between a GPU and host memory");
+    throw Lacking("the twin's topology has no way between a GPU and host memory");
   }
 
   Way way_of(const Transfer& t, bool peer_access) const {
@@ -230,7 +237,7 @@ class Twin final : public Machine {
       return *way;
     }
     const auto route = fabric().route(gpu(t.from), gpu(t.to), Transport::host_memory);
-    if (!route) throw sim::InputError(fmt::format("no way through host memory from GPU {} to GPU {}", t.from, t.to));
+    if (!route) throw Lacking(fmt::format("no way through host memory from GPU {} to GPU {}", t.from, t.to));
     return {route->hops, route->latency};
   }
 

@@ -10,6 +10,7 @@
 #include "linkcast/calibration/expected_error.hpp"
 #include "linkcast/calibration/fit.hpp"
 #include "linkcast/topologies/fabric.hpp"
+#include "log_hints.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
 
@@ -18,7 +19,8 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths, only;
-  std::string output, profile, name, seed, expected, hold_back = "20%", threads, system, op, ranks;
+  std::string output, profile, name, seed, expected, hold_back = "20%", threads;
+  HintOptions hints;
   bool shared = false, priors = false, cross = false, json = false;
 };
 
@@ -35,25 +37,14 @@ double share(const std::string& text) {
 int perform(const Options& o, Io& io) {
   Problems problems;
   calibration::FitOptions options;
-  calibration::Hints hints;
   if (o.paths.empty())
     problems.add("no measurement is named", "give files or folders: logs of nccl-tests, perftest, …");
   options.hold_back = problems.collect([&] { return share(o.hold_back); }).value_or(0.2);
   if (!o.seed.empty())
     options.seed = static_cast<std::uint64_t>(
         problems.collect([&] { return whole_number("--seed", o.seed, 0, 1'000'000'000); }).value_or(1));
-  if (!o.threads.empty())
-    options.threads = problems.collect([&] { return whole_number("--threads", o.threads, 1, 1024); }).value_or(0);
-  if (!o.ranks.empty()) hints.ranks = problems.collect([&] { return whole_number("--ranks", o.ranks, 1, 1'000'000); });
-  if (!o.op.empty()) {
-    hints.op = models::nccl::op_from(o.op);
-    if (!hints.op)
-      problems.add(fmt::format("--op: unknown collective '{}'", o.op), suggestion(o.op, models::nccl::op_names()));
-  }
-  if (!o.system.empty()) {
-    const auto names = topologies::catalog_names();
-    if (problems.collect([&] { return one_of("--system", o.system, names); })) hints.system = o.system;
-  }
+  options.threads = thread_count(o.threads, problems);
+  const auto hints = o.hints.read(problems);
   if (!o.expected.empty() && !o.cross) problems.add("--expected-errors belongs to --cross-validate", "add it");
   if (o.priors && !o.profile.empty()) problems.add("--from-priors and --profile exclude each other", "keep one");
   if (o.priors) options.start = topologies::Profile::priors();
@@ -111,9 +102,7 @@ void add_calibrate_fit(Form group) {
   auto form = group.command("fit", "a profile from measurements, with intervals and the error on points held back");
   form.words("PATH", o->paths, "files or folders: nccl-tests, perftest, nvbandwidth, p2pBandwidthLatencyTest, …");
   form.group("Measurements");
-  form.text("--system", o->system, "NAME", "the machine, where a log does not name it");
-  form.text("--op", o->op, "OP", "the collective, where a log does not name it");
-  form.text("--ranks", o->ranks, "N", "the number of ranks, where a log does not name it");
+  o->hints.add_to(form);
   form.group("Fit");
   form.text("--profile", o->profile, "FILE", "start from this profile instead of the catalog's numbers");
   form.list("--only", o->only, "PATH", "fit only numbers that begin so: gpus.h100-sxm.simple; may be repeated");

@@ -38,18 +38,15 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-/// A number and what follows it, without blanks in between: "5 min".
+/// A number and what follows it: "5m", "3%".
 std::pair<std::optional<double>, std::string> number_and_unit(std::string_view text) {
-  const auto unit = text.find_first_not_of("0123456789.+-");
-  auto digits = text.substr(0, unit);
-  auto rest = unit == std::string_view::npos ? std::string_view{} : text.substr(unit);
-  while (rest.starts_with(' ')) rest.remove_prefix(1);
-  return {number(digits), std::string{rest}};
+  const auto unit = std::min(text.find_first_not_of("0123456789.+-"), text.size());
+  return {number(text.substr(0, unit)), std::string{text.substr(unit)}};
 }
 
 double budget_of(const std::string& text) {
   const auto [value, unit] = number_and_unit(text);
-  const std::map<std::string, double> units{{"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
+  const std::map<std::string, double> units{{"s", 1}, {"m", 60}, {"h", 3600}};
   const auto factor = units.find(unit);
   if (!value || factor == units.end() || !(*value > 0) || *value * factor->second > 1e6)
     throw sim::InputError(fmt::format("--budget: '{}' is not a time", text), "as in 90s, 5m or 1h");
@@ -101,17 +98,21 @@ calibration::PlanOptions plan_options(const Options& o, Problems& problems) {
 }
 
 /// Where the measurement is written; empty: only the plan is asked for.
-std::string output_of(const Options& o, Problems& problems) {
-  if (o.plan) {
-    if (!o.output.empty()) problems.add("--plan measures nothing, so there is nothing for --output");
-    return {};
-  }
-  const auto path = !o.output.empty() ? o.output : !o.resume.empty() ? o.resume : std::string{"measurement.json"};
+std::string output_of(const Options& o) {
+  if (o.plan) return {};
+  return !o.output.empty() ? o.output : !o.resume.empty() ? o.resume : std::string{"measurement.json"};
+}
+
+/// Only of the process that writes: others of the same measurement may run on hosts without these files. Returns what
+/// --resume goes on with.
+std::optional<calibration::MeasurementFile> look_at_files(const Options& o, Problems& problems) {
+  const auto output = output_of(o);
   std::error_code ignored;
-  if (path != o.resume && fs::exists(path, ignored))
-    problems.add(fmt::format("'{}' is there already", path),
-                 fmt::format("--resume {} goes on with it; --output names another file", path));
-  return path;
+  if (output != o.resume && fs::exists(output, ignored))
+    problems.add(fmt::format("'{}' is there already", output),
+                 fmt::format("--resume {} goes on with it; --output names another file", output));
+  if (o.resume.empty()) return std::nullopt;
+  return problems.collect([&] { return calibration::parse_measurement_file(read_file(o.resume), o.resume); });
 }
 
 calibration::TwinOptions twin_options(const Options& o, Problems& problems) {
@@ -167,19 +168,19 @@ int perform(const Options& o, Io& io) {
   calibration::MeasureOptions options;
   options.plan = plan_options(o, problems);
   options.budget_s = problems.collect([&] { return budget_of(o.budget); }).value_or(0);
-  const auto output = output_of(o, problems);
+  if (o.plan && !o.output.empty()) problems.add("--plan measures nothing, so there is nothing for --output");
   if (!o.system.empty()) {
     const auto names = topologies::catalog_names();
     if (problems.collect([&] { return one_of("--system", o.system, names); })) options.system = o.system;
   }
   auto twin = twin_options(o, problems);
   if (o.twin.empty()) refuse_twin_options_without_twin(o, problems);
+  // One of several processes learns in their meeting whether it writes; and who fails then, ends all of them.
+  const bool several =
+      o.twin.empty() &&
+      problems.collect([] { return calibration::one_of_several_processes(from_environment); }).value_or(true);
   std::optional<calibration::MeasurementFile> before;
-  if (!o.resume.empty())
-    problems.collect([&] {
-      before = calibration::parse_measurement_file(read_file(o.resume), o.resume);
-      return true;
-    });
+  if (!several) before = look_at_files(o, problems);
   problems.finish();
 
   std::unique_ptr<calibration::Machine> machine;
@@ -194,12 +195,15 @@ int perform(const Options& o, Io& io) {
     }
     machine = std::move(real.machine);
   }
+  if (several) before = look_at_files(o, problems);
+  problems.finish();
 
   options.created = now_in_utc();
   options.tool = "linkcast " LINKCAST_VERSION;
   options.stop = io.stop;
   options.only_plan = o.plan;
   options.progress = [&](const calibration::MeasureProgress& p) { show(p, io.log); };
+  const auto output = output_of(o);
   if (!output.empty())
     options.save = [&](const calibration::MeasurementFile& file) {
       replace_file("--output", output, calibration::text_of(file));
@@ -250,8 +254,8 @@ void add_calibrate_measure(Form calibrate) {
   form.text("--nccl", o->nccl, "X.Y", "the twin's NCCL");
   form.text("--launch", o->launch, "MODE", "the twin's: single-process (default) or multi-process");
   form.group("Output");
-  form.text("-o,--output", o->output, "FILE", "default measurement.json; written after every item");
-  form.text("--resume", o->resume, "FILE", "go on with this file: what it has is not measured again");
+  form.text("-o,--output", o->output, "FILE", "default measurement.json; written while measuring");
+  form.text("--resume", o->resume, "FILE", "go on with this file: what it lacks, and what failed");
   form.flag("--json", o->json, "the measurement file on stdout, instead of the summary");
   form.examples(examples);
   form.performs([o](Io& io) { return perform(*o, io); });

@@ -66,7 +66,7 @@ std::string collective_json(const CollectiveQuestion& q, const Machine& m, const
   out["nccl"] = q.options.nccl.str();
   out["env"] = q.options.env.all();
   out["launch"] = name_of(q.options.launch);
-  out["launch_floor_us"] = us(model.launch_floor());
+  out["launch_floor_us"] = us(model.launch_floor(q.call.op));
   out["fidelity"] = workloads::name_of(q.options.fidelity);
   out["dtype"] = q.call.dtype;
   out["in_place"] = q.call.in_place;

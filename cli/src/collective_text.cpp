@@ -98,7 +98,7 @@ std::string collective_head(const CollectiveQuestion& q, const Machine& m, const
   }
   for (const auto& [name, value] : q.options.env.all()) out += fmt::format("# {}={}\n", name, value);
   out += fmt::format("# launch: {}; no call takes less than {:.2f} us{}\n", words_of(q.options.launch),
-                     us(model.launch_floor()),
+                     us(model.launch_floor(q.call.op)),
                      q.options.launch_floor ? "" : " (--launch-floor TIME sets the value of your host)");
   out += "# size: bytes as nccl-tests counts them; GB/s: 10^9 bytes per second\n#\n";
   const auto header = [](std::string line) {

@@ -3,7 +3,7 @@
 namespace linkcast::cli {
 
 Expected::Expected(const std::string& profile) {
-  if (!profile.empty()) rows_ = calibration::errors_of(*topologies::Profile::read(profile));
+  if (!profile.empty()) rows_ = calibration::errors_of(*topologies::Profile::read(profile), profile);
 }
 
 std::optional<calibration::ExpectedError> Expected::of(std::string_view family, std::string_view architecture,

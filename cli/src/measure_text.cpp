@@ -120,6 +120,7 @@ std::string measured_text(const MeasurementFile& file) {
     if (!m.matrices.empty()) text = matrix_text(m.matrices.front());
     if (!m.probes.empty()) text = probe_text(m.probes.front());
     if (!item.problem.empty()) text += (text.empty() ? "" : "; then: ") + item.problem;
+    if (!item.complete) text += item.problem.empty() ? "; cut off: --resume goes on" : "; --resume asks again";
     out += fmt::format("  {:<{}}  {:>3} {}  {}\n", item.id, width, item.cells.size(),
                        item.cells.size() == 1 ? "time " : "times", text);
   }

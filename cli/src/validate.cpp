@@ -6,6 +6,7 @@
 
 #include "linkcast/calibration/report.hpp"
 #include "linkcast/calibration/validate.hpp"
+#include "log_hints.hpp"
 #include "words.hpp"
 
 namespace linkcast::cli {
@@ -13,32 +14,22 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths;
-  std::string fidelity = "flow", floor = "shipped", system, op, ranks, threads, profile;
+  std::string fidelity = "flow", floor = "shipped", threads, profile;
+  HintOptions hints;
   bool json = false, points = false;
 };
 
 int perform(const Options& o, Io& io) {
   Problems problems;
   calibration::ValidateOptions options;
-  calibration::Hints hints;
   if (o.paths.empty()) problems.add("no measurement is named", "give files or folders, e.g. tests/data/collectives");
   const std::vector<std::string> fidelities{"flow", "chunk"}, floors{"shipped", "known"};
   if (const auto i = problems.collect([&] { return one_of("--fidelity", o.fidelity, fidelities); }))
     options.fidelity = static_cast<workloads::Fidelity>(*i);
   if (const auto i = problems.collect([&] { return one_of("--floor", o.floor, floors); }))
     options.floor = static_cast<calibration::Floor>(*i);
-  if (!o.threads.empty())
-    options.threads = problems.collect([&] { return whole_number("--threads", o.threads, 1, 1024); }).value_or(0);
-  if (!o.ranks.empty()) hints.ranks = problems.collect([&] { return whole_number("--ranks", o.ranks, 1, 1'000'000); });
-  if (!o.op.empty()) {
-    hints.op = models::nccl::op_from(o.op);
-    if (!hints.op)
-      problems.add(fmt::format("--op: unknown collective '{}'", o.op), suggestion(o.op, models::nccl::op_names()));
-  }
-  if (!o.system.empty()) {
-    const auto names = topologies::catalog_names();
-    if (problems.collect([&] { return one_of("--system", o.system, names); })) hints.system = o.system;
-  }
+  options.threads = thread_count(o.threads, problems);
+  const auto hints = o.hints.read(problems);
   if (!o.profile.empty())
     problems.collect([&] {
       options.profile = topologies::Profile::read(o.profile);
@@ -87,9 +78,7 @@ void add_validate(Form root) {
   auto form = root.command("validate", "predictions against measurements");
   form.words("PATH", o->paths, "files or folders: corpus YAML, nccl-tests output (text, JSON)");
   form.group("Measurements");
-  form.text("--system", o->system, "NAME", "the machine, where a log does not name it");
-  form.text("--op", o->op, "OP", "the collective, where a log does not name it");
-  form.text("--ranks", o->ranks, "N", "the number of ranks, where a log does not name it");
+  o->hints.add_to(form);
   form.group("Simulation");
   form.text("--profile", o->profile, "FILE", "fitted numbers, as `linkcast calibrate fit` writes them");
   form.text("--floor", o->floor, "F", "launch floor: shipped (the catalog's) or known (the series' smallest time)");

@@ -160,13 +160,36 @@ TEST_CASE("a profile as written reads back, and predicts what the fit predicted"
   for (const auto& [path, factor] : hidden)
     CHECK(topologies::number_at(path, profile.get())->value == Approx(find(result, path).value).epsilon(0.002));
   // Its held-back points become the expected error of later predictions.
-  const auto rows = errors_of(*profile);
+  const auto rows = errors_of(*profile, "twin.yaml");
   REQUIRE_FALSE(rows.empty());
   const auto e =
       expected_error("dgx-h100", "Hopper", models::nccl::Op::all_reduce, sim::mib(256), rows, Widening::none());
   REQUIRE(e);
   CHECK(e->percent > 0);
   CHECK(e->percent < 6);
+}
+
+TEST_CASE("what is wrong with a profile's errors is said at its place, all of it", "[fit]") {
+  const std::string text =
+      "schema: linkcast.profile/1\n"
+      "parts: {}\n"
+      "errors:\n"
+      "  - {system: dgx-h100, architecture: Hopper, collective: all_reduse, sizes: below_1M, median_percent: 5,\n"
+      "     p90_percent: nine, points: 0, smallest: 8, largest: 1024}\n"
+      "  - {system: dgx-h100, architecture: Hopper, collective: all_reduce, sizes: small, median: 5, p90_percent: 9,\n"
+      "     points: 3, smallest: 8, largest: 1024}\n"
+      "  - 7\n";
+  const auto message = test::error_of([&] { errors_of(*topologies::Profile::parse(text, "p.yaml"), "p.yaml"); });
+  for (const auto* part :
+       {"p.yaml:4:58: error: unknown collective 'all_reduse'", "did you mean 'all_reduce'?",
+        "p.yaml:5:19: error: 'nine' is not a value for 'p90_percent'",
+        "p.yaml:5:33: error: '0' is not a value for 'points'", "p.yaml:6:77: error: unknown class of size 'small'",
+        "p.yaml:6:84: error: unknown key 'median' in a row of 'errors'",
+        "p.yaml:6:5: error: a row of 'errors' without 'median_percent'",
+        "p.yaml:8:5: error: a row of 'errors' must be a mapping"}) {
+    INFO(message);
+    CHECK(message.find(part) != std::string::npos);
+  }
 }
 
 TEST_CASE("nine of ten sources to come lie inside the interval", "[fit]") {

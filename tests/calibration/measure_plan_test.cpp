@@ -141,6 +141,28 @@ TEST_CASE("without peer access only the way through host memory is asked for") {
   }
 }
 
+TEST_CASE("sizes go into equal parts of whole floats, and those that leave nothing for a rank are not asked for") {
+  PlanOptions options;
+  options.only = {ItemKind::collective};
+  options.sizes = {sim::Bytes{3}, sim::Bytes{16}, sim::Bytes{100}, sim::Bytes{110}, sim::kib(1)};
+  const auto sizes_of = [&](const std::string& id) {
+    std::vector<std::int64_t> out;
+    const auto items = items_for(machine(6), options);
+    for (const auto& cell : std::ranges::find(items, id, &Item::id)->cells)
+      out.push_back(std::get<CollectiveRequest>(cell.request).size.count());
+    return out;
+  };
+  // A float is 4 bytes: 110 = 27 * 4 + 2.
+  CHECK(sizes_of("collective/all_reduce/6-ranks") == std::vector<std::int64_t>{16, 100, 108, 1024});
+  // Six of them 24 bytes: 16 is less, 100 and 110 are 4 * 24 and more, 1024 is 42 * 24 + 16.
+  CHECK(sizes_of("collective/alltoall/6-ranks") == std::vector<std::int64_t>{96, 1008});
+  const auto items = items_for(machine(6), options);
+  CHECK(std::ranges::find(items, "collective/alltoall/6-ranks", &Item::id)
+            ->tells.ends_with("; without 3, 16 B: less than a float for each rank"));
+  CHECK(std::ranges::find(items, "collective/all_reduce/6-ranks", &Item::id)
+            ->tells.ends_with("; without 3 B: less than a float"));
+}
+
 TEST_CASE("what is asked for limits the items: kinds, collectives, sizes, and the GPU's memory") {
   PlanOptions options;
   options.only = {ItemKind::collective};

@@ -1,6 +1,9 @@
 // Measuring from end to end without a GPU: the twin is asked, stopped, asked again.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <memory>
+#include <stop_token>
 
 #include "linkcast/calibration/measure_run.hpp"
 #include "linkcast/calibration/twin.hpp"
@@ -212,6 +215,124 @@ TEST_CASE("stopped and resumed, the file says what an uninterrupted run says") {
       CHECK(same.cells[i].times[0].median == item.cells[i].times[0].median);
   }
   CHECK(resumed.created == "2026-01-02T03:04:05Z");
+}
+
+/// A machine that does something of its own before it answers each request.
+class Watched final : public Machine {
+ public:
+  Watched(std::unique_ptr<Machine> machine, std::function<void()> before_each)
+      : machine_{std::move(machine)}, before_each_{std::move(before_each)} {}
+  Discovery discover() override { return machine_->discover(); }
+  CopyResult copy(const CopyRequest& r) override { return before_each_(), machine_->copy(r); }
+  Timing chase(const ChaseRequest& r) override { return before_each_(), machine_->chase(r); }
+  Timing launch(const LaunchRequest& r) override { return before_each_(), machine_->launch(r); }
+  CollectiveResult collective(const CollectiveRequest& r) override { return before_each_(), machine_->collective(r); }
+  double elapsed_s() const override { return machine_->elapsed_s(); }
+
+ private:
+  std::unique_ptr<Machine> machine_;
+  std::function<void()> before_each_;
+};
+
+/// Only the pairs of a DGX A100 by copy engines, one way: 8 * 7 requests after the three copies and one launch of the
+/// first timings and their two collectives.
+MeasureOptions pairs_of_a100() {
+  auto options = hour();
+  options.plan.only = {ItemKind::pairs};
+  return options;
+}
+constexpr int first_requests = 6;
+
+TEST_CASE(
+    "asked to stop in the middle of an item, its times are saved at once, and resuming asks for the others only") {
+  std::stop_source stop;
+  auto options = pairs_of_a100();
+  options.stop = stop.get_token();
+  std::string saved;
+  options.save = [&](const MeasurementFile& file) { saved = text_of(file); };
+  int asked = 0;
+  std::string at_once;
+  // The eleventh request of the first item may take long: what the ten before it told is safe before it has ended.
+  Watched machine(make_twin(twin_of("dgx-a100")), [&] {
+    if (++asked != first_requests + 11) return;
+    stop.request_stop();
+    at_once = saved;
+  });
+  const auto part = measure(machine, options);
+  const auto cut_off = parse_measurement_file(at_once, "saved.json");
+  REQUIRE(cut_off.items.size() == 1);
+  CHECK(cut_off.items[0].cells.size() == 10);
+  CHECK_FALSE(cut_off.items[0].complete);
+  CHECK(std::ranges::count(cut_off.plan, "partly measured", &PlannedItem::state) == 1);
+  // The request under way is kept too when it ends.
+  REQUIRE(part.items.size() == 1);
+  CHECK(part.items[0].cells.size() == 11);
+
+  asked = 0;
+  Watched again(make_twin(twin_of("dgx-a100")), [&] { ++asked; });
+  const auto whole = measure(*make_twin(twin_of("dgx-a100")), pairs_of_a100());
+  const auto resumed = measure(again, pairs_of_a100(), cut_off);
+  int all = 0;
+  for (const auto& item : whole.items) all += static_cast<int>(item.cells.size());
+  CHECK(asked == first_requests + all - 10);
+  REQUIRE(resumed.items.size() == whole.items.size());
+  for (const auto& item : whole.items) {
+    const auto& same = find(resumed, item.id);
+    CHECK(same.complete);
+    REQUIRE(same.cells.size() == item.cells.size());
+    for (std::size_t i = 0; i < item.cells.size(); ++i)
+      CHECK(same.cells[i].times[0].median == item.cells[i].times[0].median);
+  }
+}
+
+TEST_CASE("what was cut off stays in the file of a run that asks for something else") {
+  std::stop_source stop;
+  auto options = pairs_of_a100();
+  options.stop = stop.get_token();
+  int asked = 0;
+  Watched machine(make_twin(twin_of("dgx-a100")), [&] {
+    if (++asked == first_requests + 3) stop.request_stop();
+  });
+  const auto part = measure(machine, options);
+  REQUIRE(part.items.size() == 1);
+  auto launches = hour();
+  launches.plan.only = {ItemKind::launch};
+  const auto both = measure(*make_twin(twin_of("dgx-a100")), launches, part);
+  CHECK(find(both, part.items[0].id).cells.size() == 3);
+  CHECK(std::ranges::find(both.plan, part.items[0].id, &PlannedItem::id)->state == "partly measured");
+  CHECK(find(both, "launch/kernel").complete);
+}
+
+TEST_CASE("what failed is asked again by a run that goes on, except for what the machine lacks") {
+  auto options = hour();
+  options.plan.only = {ItemKind::collective};
+  options.plan.ops = {models::nccl::Op::all_reduce};
+  int asked = 0;
+  // The first collective after the two of the first timings (and their launch and copies) fails for no lasting reason.
+  Watched unlucky(make_twin(twin_of("pcie-rtx4090")), [&] {
+    if (++asked == first_requests + 1) throw sim::InputError("ncclAllReduce failed: unhandled system error");
+  });
+  const auto file = measure(unlucky, options);
+  const auto failed = std::ranges::find(file.items, false, &Item::complete);
+  REQUIRE(failed != file.items.end());
+  CHECK(failed->problem == "ncclAllReduce failed: unhandled system error");
+  CHECK(std::ranges::find(file.plan, failed->id, &PlannedItem::id)->state == "failed");
+  const std::string nvls = "collective/all_reduce/NVLS/Simple/8-ranks";
+  CHECK(find(file, nvls).complete);  // there is no NVSwitch, and there will be none
+  CHECK_FALSE(find(file, nvls).problem.empty());
+
+  std::vector<std::string> begun;
+  options.progress = [&](const MeasureProgress& p) {
+    if (!p.item.empty()) begun.push_back(p.item);
+  };
+  const auto resumed =
+      measure(*make_twin(twin_of("pcie-rtx4090")), options, parse_measurement_file(text_of(file), "file.json"));
+  CHECK(begun == std::vector<std::string>{failed->id});
+  CHECK(resumed.items.size() == file.items.size());
+  CHECK(find(resumed, failed->id).complete);
+  CHECK(find(resumed, failed->id).problem.empty());
+  CHECK(std::ranges::find(resumed.plan, failed->id, &PlannedItem::id)->state == "measured");
+  CHECK_FALSE(find(resumed, nvls).problem.empty());
 }
 
 TEST_CASE("a file of another machine is not gone on with") {

@@ -4,6 +4,7 @@
 #include <map>
 #include <thread>
 
+#include "../../calibration/src/meeting.hpp"
 #include "../../calibration/src/nics.hpp"
 #include "support.hpp"
 
@@ -85,8 +86,68 @@ TEST_CASE("a process that nobody joins says who is missing") {
   const PlaceInJob place{0, 2, 0, "127.0.0.1", 41900};
   const auto message = test::error_of([&] { ProcessGroup(place, std::chrono::seconds{0}); });
   if (message.find("cannot listen") != std::string::npos) return;  // somebody else has the port
-  CHECK(message.find("1 of 2 ranks did not come") != std::string::npos);
+  CHECK(message.find("1 of 2 processes did not come: rank 1") != std::string::npos);
   CHECK(message.find("127.0.0.1:41901") != std::string::npos);
+}
+
+TEST_CASE("a rank that does not answer is not waited for; one that says nothing of ours is let go") {
+  for (int port = 42000; port < 42050; ++port) {
+    // By name, as a job would: any of its addresses will do.
+    const PlaceInJob zero{0, 2, 0, "localhost", port}, one{1, 2, 1, "localhost", port};
+    std::thread other([&] {
+      try {
+        ProcessGroup group(one, std::chrono::seconds{3});
+        group.send(0, group.receive(0));
+      } catch (const sim::InputError&) {
+        // Rank 0 could not have the port: it tries the next.
+      }
+    });
+    std::string problem;
+    std::optional<std::string> early, late;
+    try {
+      ProcessGroup group(zero, std::chrono::seconds{20});
+      early = group.receive(1, ProcessGroup::Clock::now());
+      group.send(1, "hello");
+      late = group.receive(1, ProcessGroup::Clock::now() + std::chrono::seconds{20});
+    } catch (const sim::InputError& e) {
+      problem = e.what();
+    }
+    other.join();
+    if (problem.find("cannot listen") != std::string::npos) continue;
+    CHECK(problem.empty());
+    CHECK_FALSE(early.has_value());
+    CHECK(late == "hello");
+    return;
+  }
+  FAIL("no free port");
+}
+
+TEST_CASE("a process that rank 0 does not answer says where it looked, address by address") {
+  const PlaceInJob place{1, 2, 1, "[::1]", 42100};
+  const auto nobody = test::error_of([&] { ProcessGroup(place, std::chrono::milliseconds{1}); });
+  CHECK(nobody.find("rank 1 cannot reach rank 0 at [::1]:42101 (") != std::string::npos);
+  CHECK(nobody.find("MASTER_ADDR must be rank 0's host") != std::string::npos);
+}
+
+TEST_CASE("who did not come to NCCL's meeting is named") {
+  const auto words = [](const std::vector<int>& ranks) { return ranks_in_words(ranks); };
+  CHECK(words({3}) == "rank 3");
+  CHECK(words({1, 4, 5, 6, 9}) == "ranks 1, 4-6, 9");
+  Meeting meeting;
+  meeting.ranks = 16;
+  meeting.waited_s = 60;
+  CHECK_FALSE(problem_of(meeting).has_value());
+  // All that were there waited too; what matters is who was not.
+  meeting.waiting = {0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 14, 15};
+  meeting.silent = {5, 6, 7};
+  const auto text = [&] { return std::string{problem_of(meeting)->what()}; };
+  CHECK(text().find("NCCL's communicator of 16 ranks was not there after 60 s: ranks 5-7 did not arrive") !=
+        std::string::npos);
+  meeting.silent.clear();
+  CHECK(text().find("all processes are there, but ranks 0-4, 8-15 waited") != std::string::npos);
+  CHECK(text().find("NCCL_SOCKET_IFNAME") != std::string::npos);
+  meeting.failed[9] = "ncclCommInitRankConfig failed: unhandled cuda error";
+  CHECK(text().find("rank 9: ncclCommInitRankConfig failed: unhandled cuda error") != std::string::npos);
 }
 
 TEST_CASE("NICs are read as the kernel shows them") {

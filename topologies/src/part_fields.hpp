@@ -52,6 +52,7 @@ inline constexpr std::array host_fields{
     Field<HostModel>{"launch_single_process_per_gpu", &HostModel::launch_single_process_per_gpu},
     Field<HostModel>{"launch_multi_process", &HostModel::launch_multi_process},
     Field<HostModel>{"launch_graph", &HostModel::launch_graph},
+    Field<HostModel>{"launch_p2p", &HostModel::launch_p2p, false},
 };
 
 inline constexpr std::array network_fields{

@@ -259,7 +259,7 @@ CollectiveRow CollectiveModel::run(const Call& call) const {
   row.size = call.bytes;
   const Schedule s = m.schedule(call, true);
   sim::ReplayResult result = m.replay(s);
-  const Time floor = launch_floor();
+  const Time floor = launch_floor(call.op);
   row.time = with_launch(result.end, floor);
   row.account = result.account;
   row.account.add(Cause::launch, row.time - result.end);
@@ -285,10 +285,10 @@ const models::nccl::Communicator& CollectiveModel::communicator() const { return
 std::shared_ptr<const models::nccl::Communicator> CollectiveModel::chosen() const { return impl_->chosen; }
 const CommunicatorOptions& CollectiveModel::options() const { return impl_->options; }
 
-Time CollectiveModel::launch_floor() const {
+Time CollectiveModel::launch_floor(models::nccl::Op op) const {
   const Impl& m = *impl_;
   if (m.options.launch_floor) return *m.options.launch_floor;
-  return workloads::launch_floor(m.fabric().host(), m.options.launch, m.cluster.gpus_per_node());
+  return workloads::launch_floor(m.fabric().host(), m.options.launch, m.cluster.gpus_per_node(), op, m.comm.ranks());
 }
 
 }  // namespace linkcast::workloads

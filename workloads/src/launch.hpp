@@ -5,12 +5,15 @@
 #include <optional>
 
 #include "linkcast/models/gpu.hpp"
+#include "linkcast/models/nccl/communicator.hpp"
 #include "linkcast/sim/units.hpp"
 
 namespace linkcast::workloads {
 
-/// The smallest time between two calls that the host can reach.
-sim::Time launch_floor(const models::HostModel& host, models::LaunchMode mode, int gpus_of_the_process);
+/// The smallest time between two calls that the host can reach. Sends and receives are posted one by one and planned
+/// into rounds; a captured graph has that behind it.
+sim::Time launch_floor(const models::HostModel& host, models::LaunchMode mode, int gpus_of_the_process,
+                       models::nccl::Op op, int ranks);
 
 /// Time of one call among many, from the kernel's own time and the host's floor. Near max(kernel, floor); where both
 /// are alike the unevenness of launches adds up, which a p-norm with p = 4 describes: measured on H100x4 (floor 23 us,

@@ -66,10 +66,10 @@ class Calls {
   /// A name that lives as long as this.
   std::string_view kept(const std::string& name) { return *names_.insert(name).first; }
 
-  Time launch(int communicator) const {
+  Time launch(int communicator, models::nccl::Op op) const {
     if (options_.launch_floor) return *options_.launch_floor;
     const auto ranks = scenario_.trace.communicators[static_cast<std::size_t>(communicator)].ranks.size();
-    return launch_floor(scenario_.fabric.host(), options_.launch, static_cast<int>(ranks));
+    return launch_floor(scenario_.fabric.host(), options_.launch, static_cast<int>(ranks), op, static_cast<int>(ranks));
   }
 
  private:
@@ -123,7 +123,7 @@ class Source final : public sim::TaskSource {
         break;
       case Kind::launch: {
         sim::PipelinedFlow host;
-        host.fixed.add(Cause::launch, calls_.launch(issued.meeting->communicator));
+        host.fixed.add(Cause::launch, calls_.launch(issued.meeting->communicator, issued.op->call.op));
         task.work = std::move(host);
         task.label = "launch";
         break;
@@ -173,7 +173,7 @@ void check(const trace::Scenario& scenario, trace::HostKind host, Calls& calls, 
 }
 
 trace::HostKind host_of(const trace::Scenario& scenario, const Calls& calls) {
-  if (calls.launch(0) == Time{}) return trace::HostKind::none;
+  if (calls.launch(0, models::nccl::Op::all_reduce) == Time{}) return trace::HostKind::none;
   return scenario.options.launch == models::LaunchMode::single_process ? trace::HostKind::shared
                                                                        : trace::HostKind::per_rank;
 }

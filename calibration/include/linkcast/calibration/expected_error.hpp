@@ -49,8 +49,9 @@ struct ExpectedError {
 /// The tables in this program; rows may be empty.
 std::span<const ErrorRow> calibrated_errors();
 const Widening& calibrated_widening();
-/// The rows that `calibrate fit` wrote into a profile; empty where it has none.
-std::vector<ErrorRow> errors_of(const topologies::Profile& profile);
+/// The rows that `calibrate fit` wrote into a profile; empty where it has none. Throws sim::InputError with every
+/// problem at its place in `where`, the profile's file.
+std::vector<ErrorRow> errors_of(const topologies::Profile& profile, const std::string& where);
 
 /// Nothing where the table is empty. Takes the row of the same class of size that is nearest: same machine, then same
 /// architecture of GPU, then any; the same collective before another one; of equals the least favourable.

@@ -12,6 +12,7 @@
 
 #include "linkcast/calibration/measurements.hpp"
 #include "linkcast/models/nccl/types.hpp"
+#include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/sim/units.hpp"
 
 namespace linkcast::calibration {
@@ -86,6 +87,9 @@ struct CollectiveRequest {
   bool in_place = false;  // out of place else
   Repetitions repeat;
 };
+/// nccl-tests' "size" is a multiple of it: a float, and one for each rank where every rank has a part of the whole.
+sim::Bytes least_size(models::nccl::Op op, int ranks);
+
 /// `wall`: as nccl-tests, the host's time from the first call until all streams are done, for each call.
 /// `events`: between two CUDA events on the slowest GPU's stream.
 struct CollectiveResult {
@@ -137,12 +141,19 @@ struct Discovery {
   std::vector<std::string> missing;        // what cannot be measured here, why, and how to go on
 };
 
+/// What a machine lacks (peer access, an algorithm): asking again would get the same answer. Every other
+/// sim::InputError may be of the moment.
+class Lacking : public sim::InputError {
+ public:
+  using sim::InputError::InputError;
+};
+
 class Machine {
  public:
   virtual ~Machine() = default;
   virtual Discovery discover() = 0;
-  /// All throw sim::InputError where the request is not possible on this machine, and where the hardware or a library
-  /// fails: the text names the call that failed.
+  /// All throw Lacking where the request is not possible on this machine, and sim::InputError where the hardware or a
+  /// library fails: the text names the call that failed.
   virtual CopyResult copy(const CopyRequest& request) = 0;
   virtual Timing chase(const ChaseRequest& request) = 0;  // of one load
   virtual Timing launch(const LaunchRequest& request) = 0;

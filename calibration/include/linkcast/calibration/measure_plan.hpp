@@ -33,9 +33,9 @@ struct Item {
   ItemKind kind = ItemKind::launch;
   double information = 1;  // how much it says about the model's parameters, compared with the others
   std::vector<Cell> cells;
-  bool complete = false;
-  double took_s = 0;
-  std::string problem;  // why some or all of it could not be measured
+  bool complete = false;  // nothing is gained by asking again: it has all its times, or the machine lacks something
+  double took_s = 0;      // of all runs
+  std::string problem;    // why some or all of it could not be measured
 };
 
 /// A first, rough look at the machine, to know what things cost.
@@ -58,9 +58,10 @@ struct PlanOptions {
 
 /// Everything that this machine can be asked, without repetitions.
 std::vector<Item> items_for(const Discovery& there, const PlanOptions& options);
-/// How often each request is done: about 5 ms for a sample, at most 100 iterations, `rounds` samples.
+/// How often each request that is not measured is done: about 5 ms for a sample, at most 100 iterations, `rounds`
+/// samples.
 void set_repetitions(std::span<Item> items, const Speeds& speeds, int rounds);
-/// By the speeds and the repetitions that are set.
+/// By the speeds and the repetitions that are set; of an item what is not measured yet.
 double estimated_s(const Request& request, const Speeds& speeds);
 double estimated_s(const Item& item, const Speeds& speeds);
 

@@ -1,5 +1,5 @@
 // The file that `calibrate measure` writes (schema linkcast.measurement/1, docs/formats.md): what machine it was, what
-// was planned, what was measured. Written after every item; read again to go on, or as Measurements by everything that
+// was planned, what was measured. Written while measuring; read again to go on, or as Measurements by everything that
 // compares and fits. Of the environment it holds NCCL_* only.
 #pragma once
 

@@ -46,6 +46,7 @@ struct HostModel {
   sim::Time launch_single_process_per_gpu;  // one thread enqueues for every GPU in turn
   sim::Time launch_multi_process;           // one process per GPU
   sim::Time launch_graph;                   // replay of a captured graph
+  sim::Time launch_p2p;                     // more for a group of sends and receives than for a collective, per GPU
 };
 
 }  // namespace linkcast::models

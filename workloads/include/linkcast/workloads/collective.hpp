@@ -69,7 +69,7 @@ class CollectiveModel {
   std::shared_ptr<const models::nccl::Communicator> chosen() const;  // to give to another model
   const CommunicatorOptions& options() const;
   /// No call takes less than this: as given in the options, or of this host and launch mode.
-  sim::Time launch_floor() const;
+  sim::Time launch_floor(models::nccl::Op op) const;
 
  private:
   struct Impl;
