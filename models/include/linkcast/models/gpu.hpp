@@ -28,6 +28,10 @@ struct GpuModel {
   sim::Time jitter;             // variance of a channel's progress per unit of time (see workloads/jitter.hpp)
   sim::Rate p2p_channel;        // one channel of send/recv in Simple: a copy, no reduction, its own split of threads
   sim::Rate memory;             // HBM/GDDR, one direction of a copy
+  sim::Bytes memory_capacity;   // 0: not known
+  int sms = 0;                  // streaming multiprocessors; a channel keeps one of them; 0: not known
+  double peak_bf16 = 0;         // TFLOP/s of the tensor cores, dense; of Volta and Turing: FP16; 0: not known
+  double peak_fp8 = 0, peak_fp4 = 0;  // the same; 0: the cores do not know it
   sim::Rate copy_engine;        // one copy engine to a peer
   sim::Time copy_engine_start;  // fixed cost of one copy
   double nvls_efficiency = 0;   // in-switch reduction and multicast: share of the bare NVLink rate on the wire; 0: none
