@@ -67,7 +67,9 @@ double training_flops_per_token(const ModelCard& card, int sequence, AttentionCo
 
 enum class Schedule : std::uint8_t { one_f_one_b, interleaved, zero_bubble, dual_pipe };
 enum class Sharding : std::uint8_t { none, optimizer, gradients, full };  // ZeRO-0, 1, 2, 3 (FSDP)
-enum class Recompute : std::uint8_t { none, selective, full };
+/// selective: the attention core (Korthikanti et al.); half: every other matrix product and what lies between
+/// (torchtitan's per-operation choice); full: everything between the inputs of layers.
+enum class Recompute : std::uint8_t { none, selective, half, full };
 enum class Precision : std::uint8_t { bf16, fp8, fp4 };
 enum class ContextExchange : std::uint8_t { ring, all_gather };  // of keys and values: overlapped, or before attention
 std::string_view name_of(Schedule x);
@@ -92,6 +94,12 @@ struct Plan {
   bool overlap_ep = false;                                       // with another micro batch's computing
   bool overlap_pp = true;                                        // messages beside computing
   bool fused = true;                 // compiled or fused elementwise operations; false: PyTorch's eager kernels
+  bool flash = true;                 // attention without its scores in memory (FlashAttention)
+  bool async_tp_backward = true;     // Megatron's: the backward pass hides what its column-parallel layers exchange
+  bool dispatch_once = false;        // a token goes to a machine once, then over NVLink (DeepEP); false: to each expert
+  int node_limit = 0;                // machines that a token may go to (DeepSeek-V3: 4); 0: any
+  int per_node = 8;                  // GPUs that NVLink joins, for dispatch_once
+  bool check_memory = true;          // refuse what does not fit
   int gradient_bytes = 4;            // of what is reduced: 4 (Megatron's default), 2
   sim::Bytes bucket = sim::Bytes{0};  // of gradients and parameters; 0: Megatron's, max(40 M, 1 M x dp) elements
   std::vector<std::string> order{"tp", "cp", "ep", "dp", "pp"};  // the fastest first: Megatron's default
@@ -108,8 +116,8 @@ struct MemoryNeed {  // bytes of the GPU that needs most
 MemoryNeed memory_of(const ModelCard& card, const Plan& plan);
 
 /// Fills what follows from the rest (dp, schedule, sequence) and throws sim::InputError with everything that is wrong:
-/// products, divisibility, batches; where `gpu` is given and `check_memory`, memory with its parts.
-Plan checked(const ModelCard& card, Plan plan, const models::GpuModel* gpu = nullptr, bool check_memory = true);
+/// products, divisibility, batches; where `gpu` is given and the plan wants it, memory with its parts.
+Plan checked(const ModelCard& card, Plan plan, const models::GpuModel* gpu = nullptr);
 
 // ---- Computing ------------------------------------------------------------------------------------------------------
 
