@@ -69,7 +69,7 @@ MemoryNeed memory_of(const ModelCard& card, const Plan& plan) {
     const double states = plan.sharding == Sharding::none ? shared + expert
                                                            : shared / shards + expert / std::min(expert_shards, shards);
     m.parameters = 2 * weights;
-    if (full) m.other += 2 * 2 * (shared + expert) / std::max<std::size_t>(1, card.layers.size() / plan.pp);
+    if (full) m.other += 2 * 2 * (shared + expert) / std::max(1.0, static_cast<double>(card.layers.size()) / plan.pp);
     m.gradients = plan.gradient_bytes * (sharded_gradients ? states : shared + expert);
     m.optimizer = 12 * states;
     // 1F1B: stage s has pp - s micro batches in flight; interleaved a little more (Narayanan et al., SC'21).
