@@ -75,4 +75,9 @@ std::string_view trim(std::string_view s) {
   return s.substr(first, s.find_last_not_of(kBlank) - first + 1);
 }
 
+std::string words_of(const sim::InputError& e) {
+  const auto& d = e.diagnostics().front();
+  return d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help);
+}
+
 }  // namespace linkcast::calibration

@@ -44,4 +44,7 @@ std::string name_of_file(std::string_view where);
 
 std::string_view trim(std::string_view s);
 
+/// The first thing that is wrong with an input, and what helps, in one line.
+std::string words_of(const sim::InputError& e);
+
 }  // namespace linkcast::calibration
