@@ -9,8 +9,11 @@
 #include <filesystem>
 
 #include "byte_source.hpp"
+#include "kineto.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "native.hpp"
+#include "param_comms.hpp"
+#include "pytorch_et.hpp"
 
 namespace linkcast::workloads {
 namespace readers {
@@ -18,6 +21,10 @@ namespace {
 
 constexpr std::array table{
     Format{"linkcast", "Linkcast's own trace (docs/trace.md)", is_native, open_native},
+    Format{"pytorch_et", "PyTorch execution trace (ExecutionTraceObserver), alone or beside a Kineto trace",
+           is_pytorch_et, open_pytorch_et},
+    Format{"kineto", "PyTorch profiler trace (Kineto JSON)", is_kineto, open_kineto},
+    Format{"param_comms", "PARAM communication trace (JSON)", is_param_comms, open_param_comms},
 };
 
 /// Numbers within names by their value.
