@@ -8,7 +8,12 @@
 #include <cctype>
 #include <filesystem>
 
+#include "aicb_csv.hpp"
+#include "astra_inputs.hpp"
 #include "byte_source.hpp"
+#include "chakra.hpp"
+#include "goal.hpp"
+#include "layers.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "native.hpp"
 
@@ -18,6 +23,10 @@ namespace {
 
 constexpr std::array table{
     Format{"linkcast", "Linkcast's own trace (docs/trace.md)", is_native, open_native},
+    Format{"chakra", "Chakra execution trace (docs/traces/chakra.md)", is_chakra, open_chakra},
+    Format{"goal", "GOAL schedule (docs/traces/goal.md)", is_goal, open_goal},
+    Format{"layers", "ASTRA-sim, SimAI and AICB workload of layers (docs/traces/layers.md)", is_layers, open_layers},
+    Format{"aicb", "AICB workload as CSV (docs/traces/layers.md)", is_aicb_csv, open_aicb_csv},
 };
 
 /// Numbers within names by their value.
@@ -97,6 +106,8 @@ Recording open_recording(const std::vector<std::string>& paths, const RecordingO
   }
   const auto head = readers::probe(files.front());
   const auto found = std::ranges::find_if(all, [&](const auto& f) { return f.mine(head); });
+  if (const auto what = readers::not_a_workload(head); found == all.end() && !what.empty())
+    throw sim::InputError(fmt::format("{}: {}", files.front(), what));
   if (found == all.end())
     throw sim::InputError(fmt::format("{}: no format of traces looks like this", files.front()),
                           "known: " + readers::known() + "; --format forces one");
