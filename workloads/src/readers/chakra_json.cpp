@@ -45,7 +45,8 @@ bool read_node(const json& v, Node& out) {
       has_type = true;
     }
     if (k == "name" && value.is_string()) out.name = value.get<std::string>();
-    if (k == "ctrldeps" || k == "datadeps" || k == "ctrldep" || k == "datadep") deps(value, out.deps);
+    if (k == "ctrldeps" || k == "ctrldep") deps(value, out.control);
+    if (k == "datadeps" || k == "datadep") deps(value, out.deps);
     if ((k == "runtime" || k == "durationmicros") && n)
       out.duration_us = static_cast<std::uint64_t>(std::max(*n, std::int64_t{}));
     if (k == "iscpuop" && n) out.cpu = *n != 0;

@@ -172,7 +172,7 @@ bool decode_current(std::string_view m, Node& out) {
         break;
       case 4:
       case 5:
-        if (!numbers(f, out.deps)) return false;
+        if (!numbers(f, f.number == 4 ? out.control : out.deps)) return false;
         break;
       case 7:
         if (f.wire != 0) return false;
@@ -265,6 +265,7 @@ bool decode(std::string_view message, Schema schema, Node& out) {
   out.group.clear();
   out.inputs.clear();
   out.deps.clear();
+  out.control.clear();
   out.cpu.reset();
   for (auto* x : {&out.comm_type, &out.comm_size, &out.src, &out.dst, &out.tag, &out.thread, &out.num_ops,
                   &out.tensor_size, &out.root})

@@ -19,7 +19,8 @@ struct Node {
   std::uint64_t id = 0;
   NodeType type = NodeType::invalid;
   std::string name;
-  std::vector<std::uint64_t> deps;  // control and data
+  std::vector<std::uint64_t> deps;     // data
+  std::vector<std::uint64_t> control;  // of the call tree: PyTorch's converter makes circles of them
   std::uint64_t duration_us = 0;
   std::optional<bool> cpu;
   std::optional<std::int64_t> comm_type, comm_size, src, dst, tag, thread, num_ops, tensor_size, root;

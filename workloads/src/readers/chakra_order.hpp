@@ -1,6 +1,7 @@
 // Nodes of one rank's Chakra trace in an order in which every dependency comes first. A node that waits for a later one
-// is held until that has come; a dependency on a node that is nowhere in the file is counted and dropped. Memory: the
-// nodes that are held (at most `window`) and one bit per node of the file.
+// is held until that has come; a dependency on a node that is nowhere in the file is counted and dropped, and so is a
+// control dependency that closes a circle (ASTRA-sim's feeder obeys the data dependencies only). Memory: the nodes that
+// are held (at most `window`) and one bit per node of the file.
 #pragma once
 
 #include <array>
@@ -46,6 +47,10 @@ class Ordered {
   };
 
   void emit(const Node& n);
+  bool ready(Node& n, std::size_t& missing);
+  bool circle_from(std::uint64_t key, std::vector<std::uint64_t>& circle) const;
+  void break_circle(const std::vector<std::uint64_t>& circle);
+  void release(std::uint64_t key);
   void widen();
   std::string where(const Node& n) const;
 

@@ -12,10 +12,15 @@
 #include "astra_inputs.hpp"
 #include "byte_source.hpp"
 #include "chakra.hpp"
+#include "flight_recorder.hpp"
 #include "goal.hpp"
+#include "inspector.hpp"
 #include "layers.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "native.hpp"
+#include "nccl_log.hpp"
+#include "nccl_profiler.hpp"
+#include "nsys.hpp"
 
 namespace linkcast::workloads {
 namespace readers {
@@ -23,6 +28,11 @@ namespace {
 
 constexpr std::array table{
     Format{"linkcast", "Linkcast's own trace (docs/trace.md)", is_native, open_native},
+    Format{"nsys", "nsys export --type sqlite", is_nsys, open_nsys},
+    Format{"flight-recorder", "PyTorch Flight Recorder, JSON or pickle", is_flight_recorder, open_flight_recorder},
+    Format{"nccl-inspector", "NCCL inspector's JSON Lines", is_inspector, open_inspector},
+    Format{"nccl-profiler", "NCCL example profiler plugin's Chrome trace", is_nccl_profiler, open_nccl_profiler},
+    Format{"nccl-log", "NCCL_DEBUG=INFO log (INIT and COLL)", is_nccl_log, open_nccl_log},
     Format{"chakra", "Chakra execution trace (docs/traces/chakra.md)", is_chakra, open_chakra},
     Format{"goal", "GOAL schedule (docs/traces/goal.md)", is_goal, open_goal},
     Format{"layers", "ASTRA-sim, SimAI and AICB workload of layers (docs/traces/layers.md)", is_layers, open_layers},
