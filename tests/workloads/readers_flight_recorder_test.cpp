@@ -158,7 +158,7 @@ TEST_CASE("flight recorder: pickles of all protocols, and what is left of one th
   // {'entries': [{'profiling_name': 'nccl:broadcast', 'input_sizes': [[5]]}]} by hand.
   // Protocol 0: texts in lines, lists and dictionaries with marks.
   const auto zero =
-      "(dp0\nS'entries'\np1\n(lp2\n(dp3\nS'profiling_name'\nS'nccl:broadcast'\nsS'input_sizes'\n(l(lI5\naassas."s;
+      "(dp0\nS'entries'\np1\n(lp2\n(dp3\nS'profiling_name'\nS'nccl:broadcast'\nsS'input_sizes'\n(l(lI5\naasas."s;
   CHECK(operations(of(zero))[0].at(0).bytes == sim::Bytes{20});  // without types: 4 bytes
   CHECK(noted(of(zero), "no data types"));
   // Protocol 4: a frame, short texts, memo by MEMOIZE, LONG1.

@@ -66,7 +66,7 @@ class Log {
     int place = -1;        // rank in it; -1: not known
     std::uint64_t last = 0, repeat = 0, last_key = 0;
     bool called = false;
-    std::uint32_t batch = 0;
+    std::uint32_t batch = 0, stream = 0;
     bool in_batch = false;
   };
   struct Rank {
@@ -210,8 +210,9 @@ class Log {
     out.bytes = *size;
     out.communicator = c->group;
     out.name = names_of(call.verb);
-    const auto [stream, fresh] = rank.streams.try_emplace(call.stream, static_cast<std::uint32_t>(rank.streams.size()));
-    out.stream = stream->second;
+    if (call.has_stream)
+      c->stream = rank.streams.try_emplace(call.stream, static_cast<std::uint32_t>(rank.streams.size())).first->second;
+    out.stream = c->stream;
     if (out.stream >= recording_.streams->size())
       recording_.streams->push_back(fmt::format("stream {}", recording_.streams->size()));
     const bool same = c->called && call.count_of_operations == c->last;
