@@ -156,7 +156,11 @@ class Reader {
       if (!ids.emplace(tb_id, 0).second)
         report(tb, "id", "GPU " + std::to_string(id) + " has two thread blocks " + std::to_string(tb_id),
                "count them 0, 1, …");
-      if (plan_.blocks.size() >= most_blocks) return;
+      if (plan_.blocks.size() >= static_cast<std::size_t>(most_blocks)) {
+        report(tb, "id", "more than " + std::to_string(most_blocks) + " thread blocks",
+               "no published algorithm has so many");
+        return;
+      }
       read_block(tb, id, tb_id);
     }
   }

@@ -48,8 +48,6 @@ class Reader {
     for (const auto& g : gpus->items) describe(g);
     problems_.finish();
     if (plan_.op) plan_.chunks = *plan_.op == models::nccl::Op::all_gather ? plan_.gpus[0].output : plan_.gpus[0].input;
-    if (plan_.op == models::nccl::Op::all_gather && plan_.in_place == false && plan_.chunks == 0)
-      plan_.chunks = plan_.gpus[0].input * plan_.ranks();
     if (!plan_.op) plan_.chunks = std::max(plan_.gpus[0].input, plan_.gpus[0].output);
     if (plan_.chunks < 1 || plan_.chunks > most_chunks)
       report(*gpus, fmt::format("{} chunks", plan_.chunks), fmt::format("1 to {}", most_chunks));
@@ -63,7 +61,7 @@ class Reader {
     }
     check_shape(problems_, problems_.place(gpus->offset), plan_);
     problems_.finish();
-    pair_channels(*gpus);
+    pair_channels();
     for (const auto& g : gpus->items) blocks(g);
     problems_.finish();
     signals();
@@ -223,7 +221,7 @@ class Reader {
   }
 
   /// The n-th channel from a to b and the n-th from b to a are the two ends of one.
-  void pair_channels(const Json& gpus) {
+  void pair_channels() {
     for (int a = 0; a < plan_.ranks(); ++a) {
       for (auto& [type, mine] : sides_[static_cast<std::size_t>(a)].channels) {
         std::map<int, int> nth;
@@ -239,7 +237,6 @@ class Reader {
         }
       }
     }
-    (void)gpus;
     problems_.finish();
   }
 
