@@ -8,19 +8,17 @@
 #include <cctype>
 #include <filesystem>
 
-#include "aicb_csv.hpp"
-#include "astra_inputs.hpp"
 #include "byte_source.hpp"
-#include "chakra.hpp"
 #include "flight_recorder.hpp"
-#include "goal.hpp"
 #include "inspector.hpp"
-#include "layers.hpp"
+#include "kineto.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "native.hpp"
 #include "nccl_log.hpp"
 #include "nccl_profiler.hpp"
 #include "nsys.hpp"
+#include "param_comms.hpp"
+#include "pytorch_et.hpp"
 
 namespace linkcast::workloads {
 namespace readers {
@@ -33,10 +31,10 @@ constexpr std::array table{
     Format{"nccl-inspector", "NCCL inspector's JSON Lines", is_inspector, open_inspector},
     Format{"nccl-profiler", "NCCL example profiler plugin's Chrome trace", is_nccl_profiler, open_nccl_profiler},
     Format{"nccl-log", "NCCL_DEBUG=INFO log (INIT and COLL)", is_nccl_log, open_nccl_log},
-    Format{"chakra", "Chakra execution trace (docs/traces/chakra.md)", is_chakra, open_chakra},
-    Format{"goal", "GOAL schedule (docs/traces/goal.md)", is_goal, open_goal},
-    Format{"layers", "ASTRA-sim, SimAI and AICB workload of layers (docs/traces/layers.md)", is_layers, open_layers},
-    Format{"aicb", "AICB workload as CSV (docs/traces/layers.md)", is_aicb_csv, open_aicb_csv},
+    Format{"pytorch-et", "PyTorch execution trace (ExecutionTraceObserver), alone or beside a Kineto trace",
+           is_pytorch_et, open_pytorch_et},
+    Format{"kineto", "PyTorch profiler trace (Kineto JSON)", is_kineto, open_kineto},
+    Format{"param-comms", "PARAM communication trace (JSON)", is_param_comms, open_param_comms},
 };
 
 /// Numbers within names by their value.
@@ -116,8 +114,6 @@ Recording open_recording(const std::vector<std::string>& paths, const RecordingO
   }
   const auto head = readers::probe(files.front());
   const auto found = std::ranges::find_if(all, [&](const auto& f) { return f.mine(head); });
-  if (const auto what = readers::not_a_workload(head); found == all.end() && !what.empty())
-    throw sim::InputError(fmt::format("{}: {}", files.front(), what));
   if (found == all.end())
     throw sim::InputError(fmt::format("{}: no format of traces looks like this", files.front()),
                           "known: " + readers::known() + "; --format forces one");
