@@ -103,9 +103,10 @@ void predict(PredictedStep& out, const std::map<std::string, workloads::ModelCar
     auto machine = machine_of(r, plan.precision, out.assumed);
     out.kind = machine.kind;
     auto efficiency = workloads::compute_efficiency(machine.gpu, plan.precision);
-    if (const auto e = options.efficiency.find(out.kind); e != options.efficiency.end()) efficiency.gemm = e->second;
-    const auto bf16 = fmt::format("{} bf16", machine.gpu.name);
-    if (const auto e = options.efficiency.find(bf16); e != options.efficiency.end()) efficiency.gemm_bf16 = e->second;
+    if (const auto e = options.efficiency.find(out.kind); e != options.efficiency.end()) {
+      efficiency.gemm = e->second;
+      if (plan.precision == workloads::Precision::bf16) efficiency.gemm_bf16 = e->second;
+    }
     plan = workloads::checked(card, plan, &machine.gpu);
     if (r.recompute.empty()) least_recomputation(card, plan, machine.gpu, out.assumed);
     out.memory_gb = workloads::memory_of(card, plan).total() * 1e-9;
