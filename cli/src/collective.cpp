@@ -86,6 +86,20 @@ bool unlike_measured(const workloads::CollectiveModel& model, const workloads::C
   return !nvlink && !model.fabric().pcie_p2p();
 }
 
+/// That another's numbers are in use, and that they are of another machine.
+std::string profile_line(const std::string& path, const std::string& machine) {
+  if (path.empty()) return {};
+  const auto profile = topologies::Profile::read(path);
+  auto out = fmt::format("# profile: {} ({})", profile->name().empty() ? "without a name" : profile->name(), path);
+  const auto& system = profile->system();
+  if (system.empty()) return out + ", not of one machine\n";
+  out += fmt::format(", fitted for {}\n", system);
+  if (system != machine)
+    out += fmt::format("# warning: the profile is of {}, not of {}: numbers of parts that both have are laid over\n",
+                       system, machine);
+  return out;
+}
+
 int perform(const Options& o, Io& io) {
   if (!o.vary.empty()) return perform_varied(o, io);
   const auto q = understand(o);
@@ -105,7 +119,11 @@ int perform(const Options& o, Io& io) {
 
   const Expected expected{o.machine.profile};
 
-  if (!o.json) io.out << collective_head(q, machine, model);
+  if (!o.json) {
+    auto head = collective_head(q, machine, model);
+    head.insert(head.find('\n') + 1, profile_line(o.machine.profile, fabric.name()));
+    io.out << head;
+  }
   std::vector<CollectiveAnswer> answers;
   auto call = q.call;
   for (const auto size : q.sizes) {
