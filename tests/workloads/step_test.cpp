@@ -106,7 +106,7 @@ TEST_CASE("the bubble of 1F1B is (p - 1) / m of the computing") {
   // The last stage has the output layer too and decides; the first waits (p - 1) / m of what the longest computes.
   double most = 0;
   for (const auto& rank : r.by_rank) most = std::max(most, rank.compute.seconds());
-  CHECK(r.end.seconds() > most * (1 + 0.5 * 3.0 / 8));
+  CHECK(r.end.seconds() > most * (1 + 0.2 * 3.0 / 8));
   CHECK(r.end.seconds() < most * (1 + 1.5 * 3.0 / 8));
 }
 
