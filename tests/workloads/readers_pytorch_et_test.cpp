@@ -24,7 +24,8 @@ TEST_CASE("execution trace 1.1.0: a ResNet on two GPUs, rank 1") {
   CHECK(recording.communicators[0].ranks == std::vector<int>{0, 1});  // "ranks": [] is all
   std::int64_t reduces = 0, broadcasts = 0;
   sim::Bytes bytes;
-  for (const auto& o : operations(recording)[0]) {
+  const auto given = operations(recording);
+  for (const auto& o : given[0]) {
     reduces += o.kind == Operation::Kind::collective && o.op == Op::all_reduce;
     broadcasts += o.kind == Operation::Kind::collective && o.op == Op::broadcast;
     bytes += o.bytes;
