@@ -55,7 +55,7 @@ class Copies final : public Observation {
     for (std::size_t from = 0; from < matrix.cells.size() && from < n; ++from) {
       std::map<bool, std::vector<double>> by_kind;  // over NVLink?
       for (std::size_t to = 0; to < matrix.cells[from].size() && to < n; ++to) {
-        if (from == to || !matrix.cells[from][to]) continue;
+        if (from == to || !(matrix.cells[from][to].value_or(0) > 0)) continue;
         const auto route = fabric.route(fabric.gpus()[from], fabric.gpus()[to], topologies::Transport::nvlink);
         by_kind[route.has_value()].push_back(*matrix.cells[from][to]);
         other_[{from, route.has_value()}] = to;

@@ -78,10 +78,13 @@ void set_cells(MatrixRows rows, bool columns_send, double scale, PairMatrix& mat
     rows.resize(std::max(size, rows.size()));
     size = rows.size();
   }
-  for (auto& row : rows) {
+  const bool one_row = matrix.to_host || matrix.from_host;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto& row = rows[i];
     row.resize(size);
-    for (auto& cell : row) {
-      if (cell && !(*cell > 0)) cell.reset();
+    for (std::size_t k = 0; k < size; ++k) {
+      auto& cell = row[k];
+      if (cell && (!(*cell >= 0) || (*cell == 0 && i == k && !one_row))) cell.reset();
       if (cell) *cell *= scale;
     }
   }

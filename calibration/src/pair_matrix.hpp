@@ -18,7 +18,7 @@ using MatrixRows = std::vector<std::vector<std::optional<double>>>;
 /// where PairMatrix has no place for what was measured; empty: it has.
 std::string read_matrix_title(std::string_view title, PairMatrix& matrix, bool& columns_send);
 
-/// Puts the rows in place: as [from][to], square between GPUs, zero (a tool's "not measured") as nothing.
+/// Puts the rows in place: as [from][to], square between GPUs, a zero on the diagonal ("not measured") as nothing.
 /// `columns_send`: the data flowed from the column's GPU to the row's.
 void set_cells(MatrixRows rows, bool columns_send, double scale, PairMatrix& matrix);
 
