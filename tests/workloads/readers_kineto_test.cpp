@@ -3,7 +3,7 @@
 // "kernel", names that begin with "nccl" apart: number, sum of "dur", sum of "In msg nelems" x the size of "dtype".
 #include "catch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
-#include "read_recording.hpp"
+#include "reader_files.hpp"
 
 using namespace linkcast;
 using namespace linkcast::test;

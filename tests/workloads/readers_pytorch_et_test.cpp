@@ -2,7 +2,7 @@
 // recorded files are worked out from their nodes by hand.
 #include "catch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
-#include "read_recording.hpp"
+#include "reader_files.hpp"
 
 using namespace linkcast;
 using namespace linkcast::test;
@@ -62,7 +62,7 @@ TEST_CASE("execution trace: a wait makes what follows wait") {
   const Folder folder;
   const auto node = [](int id, const std::string& inputs, const std::string& name = "record_param_comms") {
     return R"({"id":)" + std::to_string(id) + R"(,"name":")" + name + R"(","ctrl_deps":1,"inputs":{"values":)" + inputs +
-           R"(,"shapes":[[4,4],[4,4]],"types":["Tensor(float)"]},"outputs":{"values":[]},"attrs":[{"name":"rf_id","value":)" +
+           R"x(,"shapes":[[4,4],[4,4]],"types":["Tensor(float)"]},"outputs":{"values":[]},"attrs":[{"name":"rf_id","value":)x" +
            std::to_string(id) + "}]}";
   };
   const std::string tensor = R"([9,1,0,16,4,"cuda:0"])", other = R"([8,2,0,16,4,"cuda:0"])";
