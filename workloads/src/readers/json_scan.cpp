@@ -167,10 +167,12 @@ const char* end_of_value(const char* p, const char* end) {
     return p == begin ? p + 1 : p;
   }
   int depth = 0;
+  std::uint64_t braces = 0;  // of the innermost 64 that are open: '{', not '['
   while (true) {
     while (!in_value[static_cast<unsigned char>(*p)]) ++p;
     if (p >= end) return nullptr;
-    switch (*p++) {
+    const char c = *p++;
+    switch (c) {
       case '"':
         p = end_of_text(p, end);
         if (p == nullptr) return nullptr;
@@ -178,9 +180,14 @@ const char* end_of_value(const char* p, const char* end) {
       case '{':
       case '[':
         ++depth;
+        if (depth <= 64) braces = braces << 1 | (c == '{' ? 1u : 0u);
         break;
       case '}':
       case ']':
+        if (depth <= 64) {
+          if ((braces & 1) != (c == '}' ? 1u : 0u)) return nullptr;  // one that was opened was not closed
+          braces >>= 1;
+        }
         if (--depth == 0) return p;
         break;
       default:
