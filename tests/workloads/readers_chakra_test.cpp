@@ -5,11 +5,12 @@
 #include "chakra_writer.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/workloads/replay_recording.hpp"
-#include "read_recording.hpp"
+#include "recorded_ranks.hpp"
 #include "scratch.hpp"
 
 using namespace linkcast;
 using namespace linkcast::test;
+using namespace linkcast::test::ranks;
 using models::nccl::Op;
 using workloads::open_recording;
 using Kind = workloads::Operation::Kind;

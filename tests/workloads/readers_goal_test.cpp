@@ -4,11 +4,12 @@
 
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/workloads/replay_recording.hpp"
-#include "read_recording.hpp"
+#include "recorded_ranks.hpp"
 #include "scratch.hpp"
 
 using namespace linkcast;
 using namespace linkcast::test;
+using namespace linkcast::test::ranks;
 using workloads::open_recording;
 using Kind = workloads::Operation::Kind;
 

@@ -8,7 +8,7 @@
 
 #include "linkcast/workloads/recording.hpp"
 
-namespace linkcast::test {
+namespace linkcast::test::ranks {
 
 inline std::string traces(const std::string& name) { return LINKCAST_SOURCE_DIR "/tests/data/traces/" + name; }
 
@@ -38,4 +38,4 @@ inline std::int64_t skipped(const workloads::Recording& recording, const std::st
   return 0;
 }
 
-}  // namespace linkcast::test
+}  // namespace linkcast::test::ranks
