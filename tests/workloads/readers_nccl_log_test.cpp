@@ -1,7 +1,7 @@
 // NCCL_DEBUG logs: a real one of two builds of NCCL whose lines run into each other, and each dialect by itself.
 #include "catch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
-#include "read_recording.hpp"
+#include "reader_files.hpp"
 
 using namespace linkcast;
 using namespace linkcast::test;

@@ -19,6 +19,7 @@
 #include "nsys.hpp"
 #include "param_comms.hpp"
 #include "pytorch_et.hpp"
+#include "recorded.hpp"
 
 namespace linkcast::workloads {
 namespace readers {
@@ -26,6 +27,7 @@ namespace {
 
 constexpr std::array table{
     Format{"linkcast", "Linkcast's own trace (docs/trace.md)", is_native, open_native},
+    Format{"recording", "Linkcast's own recording (docs/trace.md)", is_recorded, open_recorded},
     Format{"nsys", "nsys export --type sqlite", is_nsys, open_nsys},
     Format{"flight-recorder", "PyTorch Flight Recorder, JSON or pickle", is_flight_recorder, open_flight_recorder},
     Format{"nccl-inspector", "NCCL inspector's JSON Lines", is_inspector, open_inspector},
