@@ -10,7 +10,7 @@
 
 #include "linkcast/workloads/recording.hpp"
 
-namespace linkcast::test {
+namespace linkcast::test::recorded {
 
 inline std::string data(const std::string& name) {
   return std::string{LINKCAST_SOURCE_DIR} + "/tests/data/traces/" + name;
@@ -62,4 +62,4 @@ inline bool noted(const workloads::Recording& recording, const std::string& what
   return false;
 }
 
-}  // namespace linkcast::test
+}  // namespace linkcast::test::recorded

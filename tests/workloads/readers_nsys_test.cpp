@@ -6,7 +6,7 @@
 #include "reader_files.hpp"
 
 using namespace linkcast;
-using namespace linkcast::test;
+using namespace linkcast::test::recorded;
 using workloads::open_recording;
 using workloads::Operation;
 using workloads::Work;
@@ -71,6 +71,8 @@ TEST_CASE("nsys: kernels and the sizes that ATLAHS' NCCL says") {
   const auto recording = open_recording({path});
   CHECK(recording.report->format == "nsys");
   CHECK(recording.world == 2);
+  CHECK(recording.report->records == 8);  // kernels
+  CHECK(recording.report->used == 8);
   REQUIRE(recording.communicators.size() == 1);
   CHECK(recording.communicators[0].ranks == std::vector<int>{0, 1});
   for (const auto& rank : operations(recording)) {

@@ -5,7 +5,7 @@
 #include "reader_files.hpp"
 
 using namespace linkcast;
-using namespace linkcast::test;
+using namespace linkcast::test::recorded;
 using models::nccl::Op;
 using workloads::open_recording;
 using workloads::Operation;

@@ -148,6 +148,7 @@ class Traces {
         gap.duration = static_cast<std::int64_t>(std::min<std::uint64_t>(e.begin - last, 9'000'000'000'000ULL)) * 1000;
         collected->store.add(e.process, gap);
         ++gaps;
+        --report().used;
       }
       last = std::max(last, e.end);
       collected->store.add(e.process, e.call);

@@ -38,6 +38,7 @@ class Export {
     read_kernels(file);
     for (auto& [process, calls] : pending_)
       for (const auto& c : calls) {
+        ++report().records;
         if (with_kernels_.contains(process))
           report().skip("an NCCL call without a kernel", fmt::format("{}: at {} ns", path, c.start));
         else
@@ -132,7 +133,6 @@ class Export {
       const auto said = rows.text(0);
       const auto p = process(rows.whole(2));
       if (const auto call = nvtx_call(said)) {
-        ++report().records;
         pending_[p].push_back({*call, rows.whole(1), rows.whole(2)});
       } else if (const auto init = nvtx_init(said)) {
         create(*init, p);
@@ -230,6 +230,7 @@ class Export {
     gap.name = recording_.names->add("gap");
     gap.duration = std::min<std::int64_t>(start - free, 9'000'000'000'000) * 1000;
     collected_->store.add(process, gap);
+    --report().used;
     return 0;
   }
 
@@ -274,6 +275,7 @@ class Export {
     const auto before = collected_->store.size(process);
     ++batches_;
     for (const auto& c : done) add_call(process, c, stream.index, after, done.size() == 1 ? end - start : 0, batches_);
+    report().records += static_cast<std::int64_t>(done.size()) - 1;
     if (collected_->store.size(process) > before) leave(process, stream, end);
   }
 

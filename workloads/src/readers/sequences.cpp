@@ -291,7 +291,7 @@ Recording recording_of(std::shared_ptr<const Collected> collected, Recording bas
   for (std::size_t i = 0; i < places.size(); ++i)
     if (places[i] < world.size()) world[places[i]] = base.ranks[i];
   auto agreement = std::make_shared<const Agreement>(collected->store, collected->sequences, world, *base.report);
-  base.report->used = 0;
+  // Readers that put gaps between what was recorded have taken them off before.
   for (const auto p : places) base.report->used += static_cast<std::int64_t>(collected->store.size(p));
   for (const auto& s : base.report->skipped)
     if (s.why.starts_with("a call at the ") || s.why.starts_with("a message of which")) base.report->used -= s.count;
