@@ -11,6 +11,7 @@
 #include "byte_source.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "native.hpp"
+#include "recorded.hpp"
 
 namespace linkcast::workloads {
 namespace readers {
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::array table{
     Format{"linkcast", "Linkcast's own trace (docs/trace.md)", is_native, open_native},
+    Format{"recording", "Linkcast's own recording (docs/trace.md)", is_recorded, open_recorded},
 };
 
 /// Numbers within names by their value.
