@@ -178,6 +178,7 @@ class Others {
   }
   /// Processes without a rank in the request have sent their (empty) samples already: those are kept.
   void barrier() {
+    until_ = Clock::now() + answer_patience;  // for each step of a measurement, however many it has
     Errors errors;
     std::vector<int> ready;
     each([&](int peer) {

@@ -21,11 +21,12 @@ double uniform(std::uint64_t seed, std::uint64_t n) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
 }
 
-// A number that a fit to other machines of this kind told is known better than its rule says: sites of one
-// configuration differ by 1.36 below 1 MiB and 1.06 above (corpus README), most of it in what the host does. Without
-// this a sweep of all_reduce alone moves numbers that only other collectives see.
+// A number of a GPU, link or CPU that a fit to other machines of its kind told is known better than its rule says: sites
+// of one configuration differ by 1.36 below 1 MiB (slowest over fastest, corpus README), ln(1.36) / 2 about the middle,
+// and most of that is the host's and the network's software, which keep their rules. Without this a sweep of all_reduce
+// alone moves numbers that only other collectives see.
 constexpr double between_sites = 0.15;
-// Of links and networks: one cluster may have slots or cables that are not what its kind has.
+// Of links and networks: what sites differ by where only links count (1.04 from 64 MiB on, corpus README).
 constexpr double own_links = 0.03;
 
 }  // namespace
@@ -57,7 +58,7 @@ std::vector<FreeNumber> free_numbers(const std::vector<std::unique_ptr<Observati
       // possible.
       n.prior = std::clamp(std::log(std::max(number->value, rule.low)), n.low, n.high);
       n.value = n.prior;
-      n.spread = number->source.starts_with("fitted") && rule.kind != "hosts" && rule.key != "kernel_start"
+      n.spread = number->source.starts_with("fitted") && rule.kind != "hosts" && rule.kind != "networks" && rule.key != "kernel_start"
                      ? std::min(rule.spread, between_sites)
                      : rule.spread;
       if (!options.shared && rule.key == "residual") n.spread = std::max(n.spread, own_links);

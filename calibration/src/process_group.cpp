@@ -239,7 +239,12 @@ void ProcessGroup::listen(Clock::time_point until) {
           fmt::format("each must reach {}; start one process for each GPU, and see what these print",
                       place_text(place_.address, place_.port + 1)));
     const int socket = ::accept4(door.socket, nullptr, nullptr, SOCK_CLOEXEC);
-    if (socket < 0) continue;
+    if (socket < 0) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        throw sim::InputError(fmt::format("cannot take {} connections: {}", place_.size - 1, std::strerror(errno)),
+                              "raise the limit of open files: ulimit -n 65536");
+      continue;
+    }
     // Whoever else knocks at the port is let go.
     std::optional<int> rank;
     try {

@@ -26,9 +26,12 @@ void end_on_signal(const std::stop_source& stop) {
   std::thread{[signals, stop]() mutable {
     int which = 0;
     if (sigwait(&signals, &which) != 0) return;
+    // First: what stopping does may itself hang (a file on a server that is gone).
+    std::thread{[which] {
+      std::this_thread::sleep_for(std::chrono::milliseconds{500});
+      ::_exit(128 + which);
+    }}.detach();
     stop.request_stop();
-    std::this_thread::sleep_for(std::chrono::milliseconds{500});
-    ::_exit(128 + which);
   }}.detach();
 }
 

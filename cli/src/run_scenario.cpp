@@ -4,6 +4,7 @@
 #include <memory>
 #include <sstream>
 
+#include "run_recording.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
 
@@ -11,15 +12,36 @@ namespace linkcast::cli {
 namespace {
 
 struct Options {
-  std::string scenario, timeline, profile;
+  std::vector<std::string> files;
+  std::string timeline, profile;
   std::vector<std::string> set;
+  RecordingFlags recording;
   bool json = false, all = false, no_fold = false;
 };
 
+int perform_recording(const Options& o, const workloads::RecordedScenario& scenario, Io& io) {
+  auto options = scenario.options;
+  options.stop = io.stop;
+  const auto result = workloads::replay_recording(scenario.recording, scenario.cluster, options);
+  const Expected expected{o.profile};
+  io.out << (o.json ? recording_json(scenario, result, expected)
+                    : recording_text(scenario, result, o.all ? RecordingPrinting{0, 0, 0} : RecordingPrinting{},
+                                     expected));
+  return result.interrupted ? interrupted : done;
+}
+
 int perform(const Options& o, Io& io) {
   Problems problems;
-  if (o.scenario.empty()) problems.add("no scenario is named", "give a file, e.g. configs/data-parallel-dgx-h100.yaml");
+  if (o.files.empty())
+    problems.add("no scenario is named",
+                 "give a file, e.g. configs/data-parallel-dgx-h100.yaml, or a trace and --topology");
+  if (o.files.size() > 1 && o.recording.topology.empty())
+    problems.add("one scenario at a time", "several files are the trace of several ranks: say --topology");
   for (const auto& text : o.set) problems.collect([&] { return assignment("--set", text); });
+  if (!o.recording.topology.empty()) {
+    problems.finish();
+    return perform_recording(o, recorded_scenario(o.files, o.recording, o.set, o.profile), io);
+  }
   std::shared_ptr<const topologies::Profile> profile;
   if (!o.profile.empty())
     problems.collect([&] {
@@ -28,6 +50,8 @@ int perform(const Options& o, Io& io) {
     });
   problems.finish();
 
+  if (workloads::is_recorded_scenario(o.files.front(), o.set))
+    return perform_recording(o, workloads::read_recorded_scenario(o.files.front(), o.set, profile), io);
   if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
   sim::Timeline timeline;
   workloads::ScenarioOptions options;
@@ -35,7 +59,7 @@ int perform(const Options& o, Io& io) {
   options.fold = !o.no_fold;
   options.profile = profile;
   if (!o.timeline.empty()) options.timeline = &timeline;
-  const auto result = workloads::run_scenario(o.scenario, options);
+  const auto result = workloads::run_scenario(o.files.front(), options);
   const Expected expected{o.profile};
   io.out << (o.json ? scenario_json(result, expected)
                     : scenario_text(result, o.all ? ScenarioPrinting{0, 0, 0} : ScenarioPrinting{}, expected));
@@ -51,9 +75,10 @@ int perform(const Options& o, Io& io) {
 
 void add_run(Form root) {
   const auto o = std::make_shared<Options>();
-  auto form = root.command("run", "a trace of collectives and compute on a machine");
-  form.word("SCENARIO", o->scenario, "a scenario file (docs/trace.md)");
+  auto form = root.command("run", "a trace, or a training step, on a machine");
+  form.words("FILE", o->files, "a scenario (docs/trace.md, docs/replay.md), or with --topology the files of a trace");
   form.list("--set", o->set, "KEY=VALUE", "over the file's: topology=dgx-a100, env.NCCL_ALGO=Ring; may be repeated");
+  o->recording.add_to(form);
   form.group("Simulation");
   form.text("--profile", o->profile, "FILE", "fitted numbers, as `linkcast calibrate fit` writes them");
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");

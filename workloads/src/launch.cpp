@@ -9,34 +9,34 @@ namespace {
 
 using models::nccl::Op;
 
-/// Of one rank: what it posts, or the root of a gather or scatter does.
-int messages(Op op, int ranks) {
+/// Posted by the process that has most to post: it drives `gpus` ranks, and the root of a gather or scatter.
+int messages(Op op, int ranks, int gpus) {
   switch (op) {
     case Op::sendrecv:
-      return 2;
+      return 2 * gpus;
     case Op::alltoall:
-      return 2 * ranks;
+      return 2 * ranks * gpus;
     case Op::gather:
     case Op::scatter:
-      return ranks + 1;
+      return ranks + gpus;  // the root's, and one of every other rank
     default:
       return 0;
   }
 }
 
-// alltoall against sendrecv of one process for 8 A100: 50.3 and 42.0 us, 14 messages more on each GPU (CoreWeave).
-constexpr auto per_message = sim::Time::nanoseconds(70);
+// alltoall against sendrecv of one process for 8 A100: 50.3 and 42.0 us for 128 and 16 messages (corpus a100-80x8-*-cw).
+constexpr auto per_message = sim::Time::nanoseconds(74);
 
 }  // namespace
 
 sim::Time launch_floor(const models::HostModel& host, models::LaunchMode mode, int gpus_of_the_process, Op op,
                        int ranks) {
-  const int posted = messages(op, ranks);
-  const auto more = posted > 0 ? host.launch_p2p + per_message * posted : sim::Time{};
+  const int gpus = mode == models::LaunchMode::single_process ? gpus_of_the_process : 1;
+  const int posted = messages(op, ranks, gpus);
+  const auto more = posted > 0 ? host.launch_p2p * gpus + per_message * posted : sim::Time{};
   switch (mode) {
     case models::LaunchMode::single_process:
-      return std::max(host.launch_multi_process + more,
-                      (host.launch_single_process_per_gpu + more) * gpus_of_the_process);
+      return std::max(host.launch_multi_process, host.launch_single_process_per_gpu * gpus) + more;
     case models::LaunchMode::graph:
       return host.launch_graph;
     case models::LaunchMode::multi_process:

@@ -218,12 +218,13 @@ void Engine::try_meeting(std::uint32_t c) {
       totals_[{g.label, static_cast<int>(head.op), static_cast<int>(communicator.ranks.size()), bytes.count()}];
   if (total.count++ == 0) {
     total.communicator = labels_[g.label];
-    total.operation = models::nccl::name_of(head.op);
+    total.operation = bytes == sim::Bytes{} ? "barrier" : models::nccl::name_of(head.op);
     total.ranks = static_cast<int>(communicator.ranks.size());
     total.bytes = bytes;
     total.algorithm = cost.algorithm;
     total.protocol = cost.protocol;
     total.bound_by = cost.bound_by;
+    total.between_nodes = cost.between_nodes;
     total.shortest = Time::max();
   }
   if (measured != Time{}) {
@@ -278,6 +279,7 @@ void Engine::try_message(Flight* f) {
     total.algorithm = cost.algorithm;
     total.protocol = cost.protocol;
     total.bound_by = cost.bound_by;
+    total.between_nodes = cost.between_nodes;
     total.shortest = Time::max();
   }
   if (measured != Time::max()) {

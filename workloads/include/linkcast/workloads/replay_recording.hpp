@@ -61,6 +61,7 @@ struct ReplayedTotal {                  // of one communicator, operation and si
   sim::Time measured;  // sum of what the recording says; 0: it does not
   std::int64_t measured_count = 0;
   std::string algorithm, protocol, bound_by;
+  bool between_nodes = false;
 };
 
 struct RecordingResult {

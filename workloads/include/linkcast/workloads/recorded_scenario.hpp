@@ -1,0 +1,34 @@
+// A scenario whose workload is a recording (a trace in any format) or a generated training step, on a whole cluster:
+// docs/replay.md. Knows no printing.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "linkcast/topologies/cluster.hpp"
+#include "linkcast/workloads/recording.hpp"
+#include "linkcast/workloads/replay_recording.hpp"
+
+namespace linkcast::workloads {
+
+struct RecordedScenario {
+  std::string title;
+  topologies::Cluster cluster;  // of which the recording's world takes the first GPUs
+  Recording recording;
+  RecordingReplayOptions options;
+};
+
+/// Whether the file is a scenario whose workload has a `trace` or a `step`. False where it cannot be read: whoever
+/// reads it next says why.
+bool is_recorded_scenario(const std::string& path, const std::vector<std::string>& set);
+
+/// Throws sim::InputError with everything that is wrong. `set`: "key=value" over the file's. `profile`: instead of the
+/// file's.
+RecordedScenario read_recorded_scenario(const std::string& path, const std::vector<std::string>& set = {},
+                                        std::shared_ptr<const topologies::Profile> profile = nullptr);
+
+/// The cluster with as many nodes as a world of that size needs, where the file or name does not say more.
+topologies::Cluster cluster_for(const std::string& topology, topologies::ClusterOptions options, int world);
+
+}  // namespace linkcast::workloads

@@ -1,0 +1,212 @@
+// See recorded_scenario.hpp.
+#include "linkcast/workloads/recorded_scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include "scenario_read.hpp"
+#include "trace_fields.hpp"
+
+namespace linkcast::workloads {
+namespace {
+
+using trace::Fields;
+using trace::Problems;
+using trace::Value;
+
+const std::vector<std::string> work_words{"gemm", "attention", "elementwise", "copy", "other"};
+
+class Reader {
+ public:
+  Reader(const std::string& path, const std::vector<std::string>& set,
+         std::shared_ptr<const topologies::Profile> profile)
+      : path_{path} {
+    load_.profile = std::move(profile);
+    const auto file = trace::read_source(path, "put the trace into a file of its own");
+    root_ = trace::parse_yaml(file, problems_);
+    if (root_.kind == Value::Kind::null) problems_.throw_if_any();
+    for (const auto& s : set) trace::override_one(root_, s, problems_);
+  }
+
+  bool recorded() const {
+    const auto* workload = root_.is_map() ? root_.get("workload") : nullptr;
+    return workload != nullptr && workload->is_map() &&
+           (workload->get("trace") != nullptr || workload->get("step") != nullptr);
+  }
+
+  RecordedScenario read() {
+    Fields f{problems_, root_, "the scenario"};
+    if (!f.sound()) problems_.throw_if_any();
+    if (const auto schema = f.word("schema"); schema && *schema != "linkcast.scenario/1")
+      problems_.add(*root_.get("schema"), fmt::format("unknown schema '{}'", *schema), "write linkcast.scenario/1");
+    auto title = f.word("title").value_or(std::filesystem::path{path_}.filename().string());
+    read_library(f);
+    read_machine(f);
+    read_replay(f);
+    auto recording = read_workload(f);
+    f.done();
+    problems_.throw_if_any();
+    std::optional<topologies::Cluster> cluster;
+    try {
+      cluster = cluster_for(topology_, load_, recording->world);
+    } catch (const sim::InputError& e) {
+      trace::relocate(problems_, root_.get("topology")->place, e);
+    }
+    problems_.throw_if_any();
+    return {std::move(title), std::move(*cluster), std::move(*recording), std::move(options_)};
+  }
+
+ private:
+  void read_library(Fields& f) {
+    if (const auto version = f.word("nccl")) {
+      try {
+        options_.library.nccl = models::nccl::Version::parse(*version);
+      } catch (const sim::InputError& e) {
+        trace::relocate(problems_, root_.get("nccl")->place, e);
+      }
+    }
+    if (const auto* env = f.find("env")) {
+      if (!env->is_map()) problems_.add(*env, "'env' must be a map", "write `NCCL_ALGO: Ring` lines");
+      for (const auto& [key, value] : env->entries) {
+        try {
+          options_.library.env.set(key.text, value.text);
+        } catch (const sim::InputError& e) {
+          trace::relocate(problems_, key.place, e);
+        }
+      }
+    }
+  }
+
+  void read_machine(Fields& f) {
+    if (const auto* params = f.find("params")) {
+      if (!params->is_map()) problems_.add(*params, "'params' must be a map", "write `name: value` lines");
+      for (const auto& [key, value] : params->entries) load_.params[key.text] = value.text;
+    }
+    if (const auto nodes = f.integer("nodes", 1, 1'000'000)) load_.nodes = static_cast<int>(*nodes);
+    if (const auto network = f.word("network")) load_.fabric = *network;
+    if (const auto* at = f.find("profile")) {
+      const auto name = f.word("profile");
+      try {
+        if (name && !load_.profile) load_.profile = topologies::Profile::read(beside(*name));
+      } catch (const sim::InputError& e) {
+        trace::relocate(problems_, at->place, e);
+      }
+    }
+    f.need("topology");
+    if (const auto name = f.word("topology")) topology_ = beside(*name);
+  }
+
+  std::optional<double> ratio(const Value& v, std::string_view what, double low, double high) {
+    char* end = nullptr;
+    const double x = v.is_scalar() ? std::strtod(v.text.c_str(), &end) : 0;
+    if (!v.is_scalar() || v.text.empty() || *end != '\0' || !(x >= low && x <= high)) {
+      problems_.add(v, fmt::format("{} must be a number from {} to {}", what, low, high));
+      return std::nullopt;
+    }
+    return x;
+  }
+
+  void read_replay(Fields& f) {
+    const auto* v = f.find("replay");
+    if (v == nullptr) return;
+    Fields r{problems_, *v, "'replay'"};
+    if (!r.sound()) return;
+    if (const auto* x = r.find("compute_scale"))
+      options_.compute_scale = ratio(*x, "compute_scale", 0, 1e6).value_or(1);
+    if (const auto* scales = r.find("work_scale")) {
+      if (!scales->is_map()) problems_.add(*scales, "'work_scale' must be a map", "write `{gemm: 0.4}`");
+      for (const auto& [key, value] : scales->entries) {
+        const auto found = std::ranges::find(work_words, key.text);
+        if (found == work_words.end()) {
+          problems_.add(key, fmt::format("there is no kind of work '{}'", key.text),
+                        trace::suggest(key.text, work_words));
+          continue;
+        }
+        if (const auto x = ratio(value, key.text, 0, 1e6))
+          options_.work_scale[static_cast<Work>(found - work_words.begin())] = *x;
+      }
+    }
+    if (const auto* slow = r.find("slow_ranks")) {
+      if (!slow->is_map())
+        problems_.add(*slow, "'slow_ranks' must be a map", "write `{3: 1.2}`: rank 3 takes 1.2 times");
+      for (const auto& [key, value] : slow->entries) {
+        const auto rank = trace::integer_of(problems_, key, "a rank", 0, 100'000'000);
+        if (const auto x = ratio(value, "a slowdown", 0, 1e6); x && rank)
+          options_.slow_ranks[static_cast<int>(*rank)] = *x;
+      }
+    }
+    if (const auto* x = r.find("jitter")) options_.jitter = ratio(*x, "jitter", 0, 2).value_or(0);
+    if (const auto seed = r.integer("seed", 0, 1'000'000'000)) options_.seed = static_cast<std::uint64_t>(*seed);
+    if (const auto b = r.boolean("share")) options_.share = *b;
+    if (const auto b = r.boolean("keep_communication")) options_.keep_communication = *b;
+    r.done();
+  }
+
+  std::optional<Recording> read_workload(Fields& f) {
+    const auto* v = f.need("workload");
+    if (v == nullptr) return std::nullopt;
+    Fields w{problems_, *v, "the workload"};
+    if (!w.sound()) return std::nullopt;
+    RecordingOptions options;
+    options.format = w.word("format").value_or("");
+    if (const auto world = w.integer("world", 1, 100'000'000)) options.world = static_cast<int>(*world);
+    for (const auto& name : w.words("beside")) options.beside.push_back(beside(name));
+    std::vector<std::string> paths;
+    for (const auto& name : w.words("trace")) paths.push_back(beside(name));
+    const auto* at = v->get("trace");
+    w.done();
+    if (paths.empty()) {
+      problems_.add(*v, "'trace' names no file",
+                    "write `trace: step.json.gz`, or a list of the files of several ranks");
+      return std::nullopt;
+    }
+    try {
+      return open_recording(paths, options);
+    } catch (const sim::InputError& e) {
+      for (const auto& d : e.diagnostics())
+        problems_.add(*at, d.at.file.empty() ? d.problem : fmt::format("{}: {}", d.at.file, d.problem), d.help);
+      return std::nullopt;
+    }
+  }
+
+  /// Relative to the scenario's folder where there is such a file; as it is otherwise.
+  std::string beside(const std::string& name) const {
+    const auto path = std::filesystem::path{path_}.parent_path() / name;
+    std::error_code error;
+    return std::filesystem::exists(path, error) ? path.string() : name;
+  }
+
+  std::string path_, topology_;
+  topologies::ClusterOptions load_;
+  RecordingReplayOptions options_;
+  Problems problems_;
+  Value root_;
+};
+
+}  // namespace
+
+topologies::Cluster cluster_for(const std::string& topology, topologies::ClusterOptions options, int world) {
+  auto cluster = topologies::load_cluster(topology, options);
+  if (options.nodes > 0 || cluster.ranks() >= world || cluster.nodes() > 1) return cluster;
+  options.nodes = (world + cluster.gpus_per_node() - 1) / cluster.gpus_per_node();
+  return topologies::load_cluster(topology, options);
+}
+
+bool is_recorded_scenario(const std::string& path, const std::vector<std::string>& set) {
+  try {
+    return Reader{path, set, nullptr}.recorded();
+  } catch (const sim::InputError&) {
+    return false;
+  }
+}
+
+RecordedScenario read_recorded_scenario(const std::string& path, const std::vector<std::string>& set,
+                                        std::shared_ptr<const topologies::Profile> profile) {
+  return Reader{path, set, std::move(profile)}.read();
+}
+
+}  // namespace linkcast::workloads
