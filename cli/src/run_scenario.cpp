@@ -2,8 +2,10 @@
 #include "run_scenario.hpp"
 
 #include <memory>
+#include <optional>
 #include <sstream>
 
+#include "linkcast/workloads/timeline_file.hpp"
 #include "run_recording.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
@@ -22,7 +24,15 @@ struct Options {
 int perform_recording(const Options& o, const workloads::RecordedScenario& scenario, Io& io) {
   auto options = scenario.options;
   options.stop = io.stop;
+  std::optional<workloads::TimelineFile> timeline;
+  if (!o.timeline.empty()) {
+    const auto& machine = scenario.cluster.machine(0);
+    timeline.emplace(o.timeline, scenario.recording,
+                     workloads::TimelineFileOptions{scenario.cluster.gpus_per_node(), machine.name(), {}});
+    options.each = [&](const workloads::ReplayedOperation& x) { timeline->add(x); };
+  }
   const auto result = workloads::replay_recording(scenario.recording, scenario.cluster, options);
+  if (timeline) timeline->close();
   const Expected expected{o.profile};
   io.out << (o.json ? recording_json(scenario, result, expected)
                     : recording_text(scenario, result, o.all ? RecordingPrinting{0, 0, 0} : RecordingPrinting{},
@@ -85,7 +95,7 @@ void add_run(Form root) {
   form.group("Output");
   form.flag("--all", o->all, "all rows of every table");
   form.flag("--json", o->json, "JSON of schema linkcast.run/1");
-  form.text("--timeline", o->timeline, "FILE", "write a timeline for ui.perfetto.dev");
+  form.text("--timeline", o->timeline, "FILE", "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");
   form.examples(
       "  linkcast run configs/data-parallel-dgx-h100.yaml\n"
       "      how long a step takes, and how much of the communication is exposed\n"

@@ -11,7 +11,7 @@
 namespace linkcast::workloads {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -30,22 +30,22 @@ class Lines {
     for (const auto& c : recording.communicators) ++count[c.name];
     for (std::size_t i = 0; i < recording.communicators.size(); ++i) {
       const auto& name = recording.communicators[i].name;
-      on_.push_back(!name.empty() && count[name] == 1 ? quoted(name) : fmt::format("{}", i));
+      on_.push_back(!name.empty() && count[name] == 1 ? json_text(name) : fmt::format("{}", i));
     }
   }
 
   std::string head() const {
     const auto& r = recording_;
     auto out = fmt::format(R"({{"schema": "linkcast.trace/2", "world": {}, "ranks": {})", r.world, ranks_json(r.ranks));
-    if (!r.source.empty()) out += fmt::format(R"(, "source": {})", quoted(r.source));
+    if (!r.source.empty()) out += fmt::format(R"(, "source": {})", json_text(r.source));
     if (r.steps != 1) out += fmt::format(R"(, "steps": {})", r.steps);
     if (r.model_flops > 0) out += fmt::format(R"(, "model_flops": {})", r.model_flops);
     if (r.tokens > 0) out += fmt::format(R"(, "tokens": {})", r.tokens);
     out += R"(, "communicators": [)";
     for (std::size_t i = 0; i < r.communicators.size(); ++i) {
       const auto& c = r.communicators[i];
-      out += fmt::format(R"({}{{"name": {})", i == 0 ? "" : ", ", quoted(c.name));
-      if (!c.description.empty()) out += fmt::format(R"(, "description": {})", quoted(c.description));
+      out += fmt::format(R"({}{{"name": {})", i == 0 ? "" : ", ", json_text(c.name));
+      if (!c.description.empty()) out += fmt::format(R"(, "description": {})", json_text(c.description));
       out += fmt::format(R"(, "ranks": {}}})", ranks_json(c.ranks));
     }
     return out + "]}\n";
@@ -71,8 +71,8 @@ class Lines {
       if (o.root != 0) out += fmt::format(R"(, "root": {})", o.root);
       if (o.measured != sim::Time{}) out += fmt::format(R"(, "measured": "{} ps")", o.measured.ps());
     }
-    if (o.name != 0) out += fmt::format(R"(, "name": {})", quoted((*recording_.names)[o.name]));
-    if (o.stream != 0) out += fmt::format(R"(, "stream": {})", quoted((*recording_.streams)[o.stream]));
+    if (o.name != 0) out += fmt::format(R"(, "name": {})", json_text((*recording_.names)[o.name]));
+    if (o.stream != 0) out += fmt::format(R"(, "stream": {})", json_text((*recording_.streams)[o.stream]));
     if (o.id != 0) out += fmt::format(R"(, "id": {})", o.id);
     if (!o.after.empty()) out += fmt::format(R"(, "after": [{}])", fmt::join(o.after, ", "));
     return out + "}\n";

@@ -335,7 +335,8 @@ Recording open_recorded(const std::vector<std::string>& paths, const RecordingOp
   problems.throw_if_any();
   Fields f{problems, v, "the head of the recording"};
   if (const auto schema = f.word("schema"); !schema || *schema != "linkcast.trace/2")
-    problems.add(v, "not a recording of Linkcast", R"(the first line is {"schema": "linkcast.trace/2", "world": 8, …})");
+    problems.add(v, "not a recording of Linkcast",
+                 R"(the first line is {"schema": "linkcast.trace/2", "world": 8, …})");
   problems.throw_if_any();
   f.need("world");
   if (const auto n = f.integer("world", 1, most_ranks)) out.world = static_cast<int>(*n);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kineto_cuts_lists_at = 30;
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -82,7 +82,7 @@ class Kineto final : public Writer {
     auto event = fmt::format(
         R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"External id":{},"device":{},)"
         R"("stream":{},"correlation":{})",
-        copies ? "gpu_memcpy" : "kernel", quoted(name), pid, stream, microseconds(from), microseconds(to - from),
+        copies ? "gpu_memcpy" : "kernel", json_text(name), pid, stream, microseconds(from), microseconds(to - from),
         file.correlation, device, stream, file.correlation);
     if (!computes) event += describe(x);
     if (computes && o.work != Work::other) event += fmt::format(R"(,"work":"{}")", name_of(o.work));
@@ -94,8 +94,8 @@ class Kineto final : public Writer {
     std::vector<std::string> out;
     if (files_.empty() && !split_) file_of(0);
     for (auto& [rank, file] : files_) {
-      file->out.append(fmt::format("\n],\n\"traceName\":{}}}\n",
-                                   quoted(split_ ? fmt::format("rank {}", rank) : "all ranks")));
+      file->out.append(
+          fmt::format("\n],\n\"traceName\":{}}}\n", json_text(split_ ? fmt::format("rank {}", rank) : "all ranks")));
       file->out.flush();
       out.push_back(file->out.path());
     }
@@ -121,16 +121,16 @@ class Kineto final : public Writer {
     int count = 0;
     for (const auto& c : recording_.communicators) {
       if (split_ && std::ranges::find(c.ranks, rank) == c.ranks.end()) continue;
-      groups += fmt::format(
-          R"({}{{"pg_name":{},"pg_desc":{},"backend_config":"cuda:nccl","pg_size":{},"ranks":[{}]}})",
-          count++ == 0 ? "" : ",\n", quoted(c.name), quoted(c.description), c.ranks.size(), fmt::join(c.ranks, ","));
+      groups += fmt::format(R"({}{{"pg_name":{},"pg_desc":{},"backend_config":"cuda:nccl","pg_size":{},"ranks":[{}]}})",
+                            count++ == 0 ? "" : ",\n", json_text(c.name), json_text(c.description), c.ranks.size(),
+                            fmt::join(c.ranks, ","));
     }
     file.out.append(fmt::format(
         "{{\n\"schemaVersion\":1,\n\"deviceProperties\":[{{\"id\":{},\"name\":{}}}],\n"
         "\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\":{},\"world_size\":{},\"pg_count\":{},\"pg_config\":[{}],"
         "\"nccl_version\":{}}},\n\"displayTimeUnit\":\"ms\",\n\"baseTimeNanoseconds\":0,\n\"traceEvents\":[\n",
-        rank % std::max(options_.gpus_per_node, 1), quoted(options_.gpu), rank, recording_.world, count, groups,
-        quoted(options_.nccl_version)));
+        rank % std::max(options_.gpus_per_node, 1), json_text(options_.gpu), rank, recording_.world, count, groups,
+        json_text(options_.nccl_version)));
   }
 
   void put(File& file, std::string_view event) {
@@ -142,7 +142,7 @@ class Kineto final : public Writer {
   void declare(File& file, const ReplayedOperation& x, int pid, std::uint64_t stream, std::size_t lane) {
     const auto meta = [&](std::string_view what, std::uint64_t tid, std::string_view name) {
       put(file, fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"ts":0,"args":{{"name":{}}}}})", what, pid, tid,
-                            quoted(name)));
+                            json_text(name)));
     };
     if (file.named.emplace(pid, ~std::uint64_t{0}).second) {
       meta("process_name", 0, fmt::format("rank {}", x.rank));
@@ -151,8 +151,8 @@ class Kineto final : public Writer {
                             pid, x.rank));
     }
     if (file.named.emplace(pid, stream).second)
-      meta("thread_name", stream, lane == 0 ? fmt::format("stream {}", x.stream)
-                                            : fmt::format("stream {} ({})", x.stream, lane + 1));
+      meta("thread_name", stream,
+           lane == 0 ? fmt::format("stream {}", x.stream) : fmt::format("stream {} ({})", x.stream, lane + 1));
   }
 
   std::string describe(const ReplayedOperation& x) const {
@@ -163,7 +163,8 @@ class Kineto final : public Writer {
         R"(,"Collective name":"{}","In msg nelems":{},"Out msg nelems":{},"Group size":{},"dtype":"Byte",)"
         R"("In split size":"[]","Out split size":"[]","Process Group Name":{},"Process Group Description":{},)"
         R"("Process Group Ranks":"{}")",
-        collective_name(o), in, out, c.ranks.size(), quoted(c.name), quoted(c.description), ranks_[o.communicator]);
+        collective_name(o), in, out, c.ranks.size(), json_text(c.name), json_text(c.description),
+        ranks_[o.communicator]);
     if (o.kind != Operation::Kind::collective) {
       const auto p = static_cast<std::size_t>(std::max(o.peer, 0));
       const int other = p < c.ranks.size() ? c.ranks[p] : -1;
@@ -171,8 +172,7 @@ class Kineto final : public Writer {
       text += fmt::format(R"(,"Src Rank":{},"Dst Rank":{})", sends ? x.rank : other, sends ? other : x.rank);
     }
     if (x.start > x.arrived)
-      text += fmt::format(R"(,"waited for peers us":{})",
-                          microseconds(x.start.ps() / 1000 - x.arrived.ps() / 1000));
+      text += fmt::format(R"(,"waited for peers us":{})", microseconds(x.start.ps() / 1000 - x.arrived.ps() / 1000));
     return text;
   }
 

@@ -35,9 +35,21 @@ enum EventType : std::uint64_t { slice_begin = 1, slice_end = 2, counter_value =
 enum Category : std::uint64_t { compute = 1, collective, message, gap, waiting };
 constexpr std::array categories{"compute", "collective", "message", "gap", "waiting"};
 
-enum Note : std::uint64_t { communicator = 1, group, ranks, bytes, algorithm, protocol, GBps, measured, peer, tag, work };
-constexpr std::array notes{"communicator", "group",          "ranks",         "bytes", "algorithm", "protocol",
-                           "GB/s",         "recorded us", "peer", "tag",   "work"};
+enum Note : std::uint64_t {
+  communicator = 1,
+  group,
+  ranks,
+  bytes,
+  algorithm,
+  protocol,
+  GBps,
+  measured,
+  peer,
+  tag,
+  work
+};
+constexpr std::array notes{"communicator", "group",       "ranks", "bytes", "algorithm", "protocol",
+                           "GB/s",         "recorded us", "peer",  "tag",   "work"};
 
 constexpr std::size_t most_interned = 65'536;  // names beyond are written out
 constexpr std::uint64_t wait_name = 1;         // iid

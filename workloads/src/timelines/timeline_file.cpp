@@ -36,9 +36,10 @@ TimelineFile::TimelineFile(const std::string& path, const Recording& recording, 
   timelines::Target target{path};
   const auto form = form_of(path, target.gzip);
   if (form == Form::none)
-    throw sim::InputError(fmt::format("{}: the ending says no form of timeline", path),
-                          "known: .pftrace (Perfetto), .json and .json.gz (as PyTorch's profiler); with %r in the name, "
-                          "or a folder (out/), one file a rank");
+    throw sim::InputError(
+        fmt::format("{}: the ending says no form of timeline", path),
+        "known: .pftrace (Perfetto), .json and .json.gz (as PyTorch's profiler); with %r in the name, "
+        "or a folder (out/), one file a rank");
   if (path.ends_with("/")) {
     target.path += "rank_%r.json.gz";  // names that holistic trace analysis takes without being told
     target.gzip = true;

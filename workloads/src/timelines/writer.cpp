@@ -1,5 +1,5 @@
-// See writer.hpp. Sizes: a recording has nccl-tests' (the whole buffer for all_gather, …); profilers write what one rank
-// gives and gets.
+// See writer.hpp. Sizes: a recording has nccl-tests' (the whole buffer for all_gather, …); profilers write what one
+// rank gives and gets.
 #include "writer.hpp"
 
 #include <fmt/format.h>
