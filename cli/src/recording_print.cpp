@@ -68,6 +68,22 @@ std::string ranks_of(const workloads::Recording& r) {
                      r.ranks.size() == 1 ? "is" : "are", list);
 }
 
+/// What decides the communication's time, by its sum over all calls.
+std::string bounds(const RecordingResult& r) {
+  std::map<std::string, sim::Time> by;
+  sim::Time all;
+  for (const auto& t : r.totals) {
+    by[t.bound_by] += t.time;
+    all += t.time;
+  }
+  std::vector<std::pair<std::string, sim::Time>> sorted(by.begin(), by.end());
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string out;
+  for (const auto& [what, t] : sorted)
+    if (t > sim::Time{}) out += fmt::format("{}{} {:.0f} %", out.empty() ? "" : ", ", what, percent(t, all));
+  return out.empty() ? out : "bound by: " + out + " of the communication's time\n";
+}
+
 }  // namespace
 
 std::string recording_text(const RecordedScenario& s, const RecordingResult& r, const RecordingPrinting& p,
@@ -133,6 +149,7 @@ std::string recording_text(const RecordedScenario& s, const RecordingResult& r, 
           e ? fmt::format("±{:.0f} %{}", e->percent, e->extrapolated ? " *" : "") : std::string{});
     }
     out += rest(r.totals.size(), p.totals, "kinds of communication");
+    out += bounds(r);
   }
   const auto& report = *recording.report;
   out += fmt::format("\nread: {} records, {} used\n", report.records, report.used);

@@ -219,3 +219,13 @@ TEST_CASE("NVLS does not use a switch that is down, and a slow link holds back a
   CHECK(time(down) / whole == Approx(18.0 / 8).epsilon(0.03));
   CHECK(time(slow) / whole == Approx(4.0).epsilon(0.05));  // 100 GB/s of four links, now 25
 }
+
+TEST_CASE("a domain of more GPUs than NCCL has channels keeps to its channels, in every version", "[workloads]") {
+  // 72 GPUs; 64 channels at most (MAXCHANNELS), and before 2.25 NVLS asked for one for each GPU.
+  for (const auto* version : {"2.19.4", "2.23.4", "2.27.7"}) {
+    CAPTURE(version);
+    const auto comm = workloads::communicator_of(topologies::Cluster{topologies::load("gb200-nvl72")},
+                                                 models::nccl::Version::parse(version), {});
+    CHECK(comm.graphs().at("NVLS").channels <= 64);
+  }
+}

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "linkcast/workloads/step.hpp"
 #include "scenario_read.hpp"
 #include "trace_fields.hpp"
 
@@ -19,6 +20,49 @@ using trace::Problems;
 using trace::Value;
 
 const std::vector<std::string> work_words{"gemm", "attention", "elementwise", "copy", "other"};
+
+/// A value as YAML whose parts stand where they stood, so that messages of who reads it name their places.
+class Written {
+ public:
+  explicit Written(const Value& v) : line_{v.place.line}, column_{v.place.column} { write(v); }
+  const std::string& text() const { return text_; }
+
+ private:
+  void go_to(const Place& at) {
+    while (line_ < at.line) text_ += '\n', ++line_, column_ = 1;
+    while (line_ == at.line && column_ < at.column) put(" ");
+  }
+  void put(std::string_view s) {
+    text_ += s;
+    column_ += static_cast<int>(s.size());
+  }
+  void write(const Value& v) {
+    go_to(v.place);
+    if (v.is_map()) {
+      put("{");
+      for (const auto& [key, value] : v.entries) {
+        go_to(key.place);
+        put(key.text + ": ");
+        write(value);
+        put(",");
+      }
+      put("}");
+    } else if (v.is_sequence()) {
+      put("[");
+      for (const auto& item : v.items) {
+        write(item);
+        put(",");
+      }
+      put("]");
+    } else if (v.quoted) {
+      put("'" + v.text + "'");
+    } else {
+      put(v.is_scalar() ? v.text : "~");
+    }
+  }
+  std::string text_;
+  int line_, column_;
+};
 
 class Reader {
  public:
@@ -158,6 +202,11 @@ class Reader {
     std::vector<std::string> paths;
     for (const auto& name : w.words("trace")) paths.push_back(beside(name));
     const auto* at = v->get("trace");
+    if (const auto* step = w.find("step")) {
+      if (at != nullptr) problems_.add(*at, "'trace' and 'step' together", "keep one of them");
+      w.done();
+      return read_step(*step);
+    }
     w.done();
     if (paths.empty()) {
       problems_.add(*v, "'trace' names no file",
@@ -167,9 +216,92 @@ class Reader {
     try {
       return open_recording(paths, options);
     } catch (const sim::InputError& e) {
-      for (const auto& d : e.diagnostics())
-        problems_.add(*at, d.at.file.empty() ? d.problem : fmt::format("{}: {}", d.at.file, d.problem), d.help);
+      foreign(*at, e);
       return std::nullopt;
+    }
+  }
+
+  std::optional<Recording> read_step(const Value& v) {
+    Fields s{problems_, v, "the step"};
+    if (!s.sound()) return std::nullopt;
+    const auto* model = s.need("model");
+    const auto* plan = s.need("plan");
+    const auto card_path = s.word("model");
+    const auto* serving = s.find("serving");
+    std::optional<Serving> wanted;
+    if (serving != nullptr) wanted = read_serving(*serving);
+    s.done();
+    std::optional<ModelCard> card;
+    std::optional<Plan> read;
+    if (card_path) {
+      try {
+        card = read_model_card(beside(*card_path));
+      } catch (const sim::InputError& e) {
+        foreign(*model, e);
+      }
+    }
+    if (plan != nullptr) {
+      try {
+        read = read_plan(Written{*plan}.text(), path_, plan->place.line, plan->place.column);
+      } catch (const sim::InputError& e) {
+        own(*plan, e);
+      }
+    }
+    if (!card || !read || topology_.empty()) return std::nullopt;
+    try {
+      const auto one = topologies::load_cluster(topology_, load_);
+      const auto& machine = one.machine(0);
+      const auto& gpu = machine.gpu_model(machine.gpus()[0]);
+      return step_recording(*card, *read, gpu);
+    } catch (const sim::InputError& e) {
+      own(*plan, e);
+      return std::nullopt;
+    }
+  }
+
+  std::optional<Serving> read_serving(const Value& v) {
+    static const std::vector<std::string> phases{"prefill", "decode", "transfer"};
+    Fields f{problems_, v, "'serving'"};
+    if (!f.sound()) return std::nullopt;
+    Serving out;
+    f.need("phase");
+    if (const auto phase = f.word("phase")) {
+      const auto found = std::ranges::find(phases, *phase);
+      if (found == phases.end())
+        problems_.add(*v.get("phase"), fmt::format("'{}' is no phase", *phase), trace::suggest(*phase, phases));
+      else
+        out.phase = static_cast<Serving::Phase>(found - phases.begin());
+    }
+    const auto whole = [&](std::string_view key, int& into) {
+      if (const auto n = f.integer(key, 0, 1'000'000'000)) into = static_cast<int>(*n);
+    };
+    whole("batch", out.batch);
+    whole("input", out.input);
+    whole("cached", out.cached);
+    whole("to", out.to);
+    f.done();
+    return out;
+  }
+
+  /// Problems of another file, said at the place that names it.
+  void foreign(const Value& at, const sim::InputError& e) {
+    for (const auto& d : e.diagnostics())
+      problems_.add(at,
+                    d.at.file.empty() || d.at.line == 0
+                        ? d.problem
+                        : fmt::format("{}:{}:{}: {}", d.at.file, d.at.line, d.at.column, d.problem),
+                    d.help);
+  }
+  /// Problems of this file, at their own places.
+  void own(const Value& near, const sim::InputError& e) {
+    for (const auto& d : e.diagnostics()) {
+      auto place = near.place;
+      if (d.at.line > 0) {
+        place.line = d.at.line;
+        place.column = d.at.column;
+        place.length = 1;
+      }
+      problems_.add(place, d.problem, d.help);
     }
   }
 

@@ -159,7 +159,7 @@ Found Search::find(Pattern pattern, int min_channels, int max_channels, bool col
 
   if (pattern == Pattern::nvls) {
     if (!topo_.has_switch() || topo_.cc_min() < 90) return best_;
-    best_.max_channels = since(25) ? std::min(32, gpus) : gpus;
+    best_.max_channels = since(25) ? std::min(32, gpus) : std::min(options_.max_channels, gpus);
   }
   if (pattern == Pattern::collnet_direct) best_.max_channels = std::min(8, gpus);
   if (gpus == 1 && pattern != Pattern::ring) best_.pattern = Pattern::tree;

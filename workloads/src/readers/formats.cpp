@@ -9,8 +9,13 @@
 #include <filesystem>
 
 #include "byte_source.hpp"
+#include "flight_recorder.hpp"
+#include "inspector.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "native.hpp"
+#include "nccl_log.hpp"
+#include "nccl_profiler.hpp"
+#include "nsys.hpp"
 #include "recorded.hpp"
 
 namespace linkcast::workloads {
@@ -20,6 +25,11 @@ namespace {
 constexpr std::array table{
     Format{"linkcast", "Linkcast's own trace (docs/trace.md)", is_native, open_native},
     Format{"recording", "Linkcast's own recording (docs/trace.md)", is_recorded, open_recorded},
+    Format{"nsys", "nsys export --type sqlite", is_nsys, open_nsys},
+    Format{"flight-recorder", "PyTorch Flight Recorder, JSON or pickle", is_flight_recorder, open_flight_recorder},
+    Format{"nccl-inspector", "NCCL inspector's JSON Lines", is_inspector, open_inspector},
+    Format{"nccl-profiler", "NCCL example profiler plugin's Chrome trace", is_nccl_profiler, open_nccl_profiler},
+    Format{"nccl-log", "NCCL_DEBUG=INFO log (INIT and COLL)", is_nccl_log, open_nccl_log},
 };
 
 /// Numbers within names by their value.

@@ -474,8 +474,8 @@ void Engine::advance(Rank& r) {
     r.account.idle += elapsed;
 }
 
-/// Nothing runs and something waits: either more has to be read, or some recordings ended before others, or it is a
-/// deadlock.
+/// Nothing runs and something waits: either more has to be read, or some recordings do not have a call that others
+/// have, or it is a deadlock.
 void Engine::release_ended() {
   bool widened = false;
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -491,9 +491,15 @@ void Engine::release_ended() {
     auto& g = groups_[c];
     if (g.busy || g.open.empty() || g.open.front().arrived.empty()) continue;
     const auto& arrived = g.open.front().arrived;
+    const auto calls_it = [&](const Rank& rank) {
+      return std::ranges::any_of(rank.streams, [&](const Stream& s) {
+        return std::ranges::any_of(
+            s.queue, [&](const Flight* f) { return f->o.kind == Kind::collective && f->o.communicator == c; });
+      });
+    };
     const bool rest_ended = std::ranges::all_of(g.members, [&](std::size_t r) {
-      return (ranks_[r].ended && ranks_[r].in_flight == 0) ||
-             std::ranges::any_of(arrived, [&](const Flight* f) { return f->rank == r; });
+      return std::ranges::any_of(arrived, [&](const Flight* f) { return f->rank == r; }) ||
+             (ranks_[r].ended && !calls_it(ranks_[r]));
     });
     if (!rest_ended) continue;
     ++unmatched_;
