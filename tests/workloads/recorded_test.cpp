@@ -22,7 +22,8 @@ Recording random_recording(unsigned seed) {
   Recording r;
   r.world = 5;
   r.ranks = {4, 0, 2};
-  r.communicators = {{"tp", "TENSOR \"x\"", {0, 4}}, {"all", "", {0, 1, 2, 3, 4}}, {"tp", "", {2, 4, 0}}, {"", "", {2, 0, 4}}};
+  r.communicators = {
+      {"tp", "TENSOR \"x\"", {0, 4}}, {"all", "", {0, 1, 2, 3, 4}}, {"tp", "", {2, 4, 0}}, {"", "", {2, 0, 4}}};
   *r.streams = {"main"};
   for (const auto* s : {"7", "comm \\ two"})
     if (upto(2) == 0) r.streams->push_back(s);
@@ -100,10 +101,11 @@ std::string all_of(const Recording& r) {
 
 std::vector<std::string> skipped(const std::string& lines) {
   const Folder folder{"recorded"};
-  const auto r = workloads::open_recording({folder.write(
-      "r.jsonl", R"({"schema": "linkcast.trace/2", "world": 3, "ranks": [0, 1], "communicators": )"
-                 R"([{"name": "tp", "ranks": "0-1"}]})"
-                 "\n" + lines)});
+  const auto r = workloads::open_recording(
+      {folder.write("r.jsonl", R"({"schema": "linkcast.trace/2", "world": 3, "ranks": [0, 1], "communicators": )"
+                               R"([{"name": "tp", "ranks": "0-1"}]})"
+                               "\n" +
+                                   lines)});
   const auto reader = r.open();
   Operation o;
   while (reader->next(0, o))
@@ -145,26 +147,29 @@ TEST_CASE("a recording that is written and read again is the same, whatever it h
 
 TEST_CASE("people write recordings with names and other units") {
   const Folder folder{"recorded"};
-  const auto r = workloads::open_recording({folder.write("r.jsonl", R"({"schema": "linkcast.trace/2", "world": 4, "ranks": "0-1", "communicators": [{"name": "tp", "ranks": [0, 1]}]}
+  const auto r = workloads::open_recording({folder.write(
+      "r.jsonl",
+      R"({"schema": "linkcast.trace/2", "world": 4, "ranks": "0-1", "communicators": [{"name": "tp", "ranks": [0, 1]}]}
 {"ranks": "0-1", "compute": "1.5 us", "name": "forward", "id": 1, "work": "gemm"}
 {"ranks": [0, 1], "all_gather": "64 MiB", "on": "tp", "after": "forward", "stream": "comm"}
 
 {"rank": 0, "send": "4 KiB", "on": "tp", "peer": 1, "tag": 9}
 {"rank": 1, "receive": "4 KiB", "on": "tp", "peer": 0, "tag": 9}
 )")});
-  CHECK(all_of(r) ==
-        "0 kind 0 work gemm op all_reduce stream main name forward on 0 peer -1 root 0 batch 0 tag 0 id 1 after took "
-        "1500000 0 bytes 0 flops 0.000000 0.000000\n"
-        "0 kind 1 work other op all_gather stream comm name  on 0 peer -1 root 0 batch 0 tag 0 id 0 after 1 took 0 0 "
-        "bytes 67108864 flops 0.000000 0.000000\n"
-        "0 kind 2 work other op all_reduce stream main name  on 0 peer 1 root 0 batch 0 tag 9 id 0 after took 0 0 bytes "
-        "4096 flops 0.000000 0.000000\n"
-        "1 kind 0 work gemm op all_reduce stream main name forward on 0 peer -1 root 0 batch 0 tag 0 id 1 after took "
-        "1500000 0 bytes 0 flops 0.000000 0.000000\n"
-        "1 kind 1 work other op all_gather stream comm name  on 0 peer -1 root 0 batch 0 tag 0 id 0 after 1 took 0 0 "
-        "bytes 67108864 flops 0.000000 0.000000\n"
-        "1 kind 3 work other op all_reduce stream main name  on 0 peer 0 root 0 batch 0 tag 9 id 0 after took 0 0 bytes "
-        "4096 flops 0.000000 0.000000\n");
+  CHECK(
+      all_of(r) ==
+      "0 kind 0 work gemm op all_reduce stream main name forward on 0 peer -1 root 0 batch 0 tag 0 id 1 after took "
+      "1500000 0 bytes 0 flops 0.000000 0.000000\n"
+      "0 kind 1 work other op all_gather stream comm name  on 0 peer -1 root 0 batch 0 tag 0 id 0 after 1 took 0 0 "
+      "bytes 67108864 flops 0.000000 0.000000\n"
+      "0 kind 2 work other op all_reduce stream main name  on 0 peer 1 root 0 batch 0 tag 9 id 0 after took 0 0 bytes "
+      "4096 flops 0.000000 0.000000\n"
+      "1 kind 0 work gemm op all_reduce stream main name forward on 0 peer -1 root 0 batch 0 tag 0 id 1 after took "
+      "1500000 0 bytes 0 flops 0.000000 0.000000\n"
+      "1 kind 1 work other op all_gather stream comm name  on 0 peer -1 root 0 batch 0 tag 0 id 0 after 1 took 0 0 "
+      "bytes 67108864 flops 0.000000 0.000000\n"
+      "1 kind 3 work other op all_reduce stream main name  on 0 peer 0 root 0 batch 0 tag 9 id 0 after took 0 0 bytes "
+      "4096 flops 0.000000 0.000000\n");
 }
 
 TEST_CASE("a line that cannot be used is counted with what is wrong, and the next one is read") {

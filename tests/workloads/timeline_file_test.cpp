@@ -11,10 +11,10 @@
 #include "lists.hpp"
 
 using namespace linkcast;
+using sim::Time;
 using workloads::Operation;
 using workloads::ReplayedOperation;
 using workloads::TimelineFile;
-using sim::Time;
 
 namespace {
 
@@ -116,14 +116,16 @@ TEST_CASE("JSON has the names of PyTorch's profiler") {
   CHECK(text.find(R"("Collective name":"allreduce","In msg nelems":1048576,"Out msg nelems":1048576,"Group size":2,)"
                   R"("dtype":"Byte")") != text.npos);
   CHECK(count(text, R"("waited for peers us":2)") == 1);
-  CHECK(count(text, R"("Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"[0, 1]")") ==
+  CHECK(count(text,
+              R"("Process Group Name":"0","Process Group Description":"default_pg","Process Group Ranks":"[0, 1]")") ==
         2);
   CHECK(text.find(R"("Process Group Description":"say \"tp\"")") != text.npos);
   CHECK(text.find(R"("ts":20,"dur":2.5)") == text.npos);  // three digits behind the point, as ns are
   CHECK(text.find(R"("ts":20,"dur":2.500)") != text.npos);
   CHECK(count(text, R"("cat":"kernel")") == 8);  // all but the gap
   // The receive of the batch overlaps its send, so it is on a lane of its own.
-  CHECK(text.find(R"("name":"thread_name","pid":0,"tid":1001,"ts":0,"args":{"name":"stream comm (2)"})") != text.npos);
+  CHECK(text.find(R"x("name":"thread_name","pid":0,"tid":1001,"ts":0,"args":{"name":"stream comm (2)"})x") !=
+        text.npos);
 }
 
 TEST_CASE("one file a rank, each with its rank and its device") {
@@ -133,8 +135,9 @@ TEST_CASE("one file a rank, each with its rank and its device") {
   replay(r, file);
   REQUIRE(file.close() == std::vector{folder.at("out/rank0.json"), folder.at("out/rank1.json")});
   const auto second = text_of_file(folder.at("out/rank1.json"));
-  CHECK(second.find(R"("distributedInfo":{"backend":"nccl","rank":1,"world_size":2,"pg_count":2)") != second.npos);
-  CHECK(second.find(R"("name":"NVIDIA H100")") != second.npos);
+  CHECK(second.find(R"("distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2, "pg_count": 2)") !=
+        second.npos);
+  CHECK(second.find(R"("name": "NVIDIA H100")") != second.npos);
   CHECK(count(second, R"("cat":"kernel")") == 4);
   TimelineFile into{folder.at("of/"), r};
   replay(r, into);

@@ -251,6 +251,11 @@ std::size_t Scrubber::match(std::string_view text, std::size_t at, std::string& 
     bool address = false;
     if (const auto n = colons_length(rest, address); n > 0)
       return out += names_.hex(address ? "address" : "guid", rest.substr(0, n)), n;
+    // A GUID without colons; sixteen decimal digits are a time.
+    const auto bare = run(rest, 0, is_word);
+    if (bare.size() == 16 && std::ranges::all_of(bare, is_hex) && std::ranges::any_of(bare, is_letter) &&
+        std::ranges::any_of(bare, is_digit))
+      return out += names_.hex("guid", bare), bare.size();
     if (const auto n = uuid_length(rest); n > 0) return out += names_.hex("guid", rest.substr(0, n)), n;
   }
   const auto word = run(rest, 0, is_word);

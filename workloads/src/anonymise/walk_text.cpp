@@ -142,6 +142,8 @@ void TextWalk::number_done() {
     waiting_ += scrubber_.process(text_);
   else if (is_one_of(communicator_keys, key))
     waiting_ += scrubber_.communicator(text_);
+  else if (text_.starts_with("0x"))  // no JSON, but some write pointers so
+    waiting_ += scrubber_.scrub(text_);
   else
     waiting_ += text_;
   text_.clear();
