@@ -84,6 +84,9 @@ void Engine::fetch(std::size_t r) {
       rank.ended = true;
       for (auto& g : groups_)
         if (std::ranges::find(g.members, r) != g.members.end()) ++g.ended;
+      for (std::uint32_t c = 0; c < groups_.size(); ++c)
+        if (!groups_[c].open.empty() && std::ranges::find(groups_[c].members, r) != groups_[c].members.end())
+          try_meeting(c);
       return;
     }
     ++rank.read;
@@ -190,7 +193,11 @@ void Engine::try_meeting(std::uint32_t c) {
   if (g.busy || g.open.empty()) return;
   auto& m = g.open.front();
   const int here = static_cast<int>(m.arrived.size());
-  if (here == 0 || here < g.replayed) return;
+  if (here == 0) return;
+  if (here < g.replayed) {
+    if (g.ended == 0 || !without_rest(c)) return;
+    ++unmatched_;
+  }
   auto members = std::move(m.arrived);
   g.open.pop_front();
   ++g.first;
@@ -232,6 +239,20 @@ void Engine::try_meeting(std::uint32_t c) {
     ++total.measured_count;
   }
   start(std::move(members), &cost, c, time);
+}
+
+/// Whether all ranks that have not come to the first open call of a communicator will never: their recordings have
+/// ended.
+bool Engine::without_rest(std::uint32_t c) const {
+  const auto& arrived = groups_[c].open.front().arrived;
+  const auto calls_it = [&](const Stream& s) {
+    return std::ranges::any_of(
+        s.queue, [&](const Flight* f) { return f->o.kind == Kind::collective && f->o.communicator == c; });
+  };
+  return std::ranges::all_of(groups_[c].members, [&](std::size_t r) {
+    return std::ranges::any_of(arrived, [&](const Flight* f) { return f->rank == r; }) ||
+           (ranks_[r].ended && std::ranges::none_of(ranks_[r].streams, calls_it));
+  });
 }
 
 void Engine::try_message(Flight* f) {
@@ -486,29 +507,6 @@ void Engine::release_ended() {
     fetch(r);
   }
   if (widened || !events_.empty()) return;
-  // The earliest call of which all that are missing have ended goes on without them.
-  for (std::uint32_t c = 0; c < groups_.size(); ++c) {
-    auto& g = groups_[c];
-    if (g.busy || g.open.empty() || g.open.front().arrived.empty()) continue;
-    const auto& arrived = g.open.front().arrived;
-    const auto calls_it = [&](const Rank& rank) {
-      return std::ranges::any_of(rank.streams, [&](const Stream& s) {
-        return std::ranges::any_of(
-            s.queue, [&](const Flight* f) { return f->o.kind == Kind::collective && f->o.communicator == c; });
-      });
-    };
-    const bool rest_ended = std::ranges::all_of(g.members, [&](std::size_t r) {
-      return std::ranges::any_of(arrived, [&](const Flight* f) { return f->rank == r; }) ||
-             (ranks_[r].ended && !calls_it(ranks_[r]));
-    });
-    if (!rest_ended) continue;
-    ++unmatched_;
-    const int replayed = g.replayed;
-    g.replayed = static_cast<int>(arrived.size());
-    try_meeting(c);
-    g.replayed = replayed;
-    return;
-  }
   // A message whose other side's recording has ended.
   for (auto& [key, w] : messages_) {
     auto& queue = w.sends.empty() ? w.receives : w.sends;

@@ -118,6 +118,7 @@ class Engine {
   void post(Flight* f);
   void arrive(Flight* f);
   void try_meeting(std::uint32_t communicator);
+  bool without_rest(std::uint32_t communicator) const;
   void try_message(Flight* f);
   void start(std::vector<Flight*> members, const Cost* cost, std::uint32_t communicator, sim::Time duration);
   void end(Activity* a);
