@@ -16,6 +16,7 @@
 
 #include "../src/meeting.hpp"
 #include "../src/nics.hpp"
+#include "../src/problems.hpp"
 #include "../src/process_group.hpp"
 #include "../src/request_json.hpp"
 #include "../src/system_of_gpus.hpp"
@@ -131,13 +132,8 @@ std::string from_hex(const std::string& text) {
   return out;
 }
 
-std::string first_problem(const sim::InputError& e) {
-  const auto& d = e.diagnostics().front();
-  return d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help);
-}
-
 json error_json(const sim::InputError& e) {
-  json out{{"error", first_problem(e)}};
+  json out{{"error", words_of(e)}};
   if (dynamic_cast<const Lacking*>(&e) != nullptr) out["lacking"] = true;
   if (dynamic_cast<const cuda::StillWaiting*>(&e) != nullptr) out["waiting"] = true;
   return out;
@@ -372,7 +368,7 @@ class Real final : public Machine {
     } catch (const cuda::StillWaiting&) {
       meeting.waiting.push_back(0);
     } catch (const sim::InputError& e) {
-      meeting.failed[0] = first_problem(e);
+      meeting.failed[0] = words_of(e);
     }
     others_.come_in(meeting, until + std::chrono::seconds{15});
     if (const auto problem = problem_of(meeting)) throw sim::InputError(*problem);

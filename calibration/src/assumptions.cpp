@@ -13,20 +13,10 @@
 
 #include "linkcast/calibration/validate.hpp"
 #include "linkcast/topologies/describe.hpp"
+#include "text_scan.hpp"
 
 namespace linkcast::calibration {
 namespace {
-
-std::string lower(std::string_view s) {
-  std::string out(s);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
-bool says_any(const std::string& text, std::initializer_list<std::string_view> phrases) {
-  return std::any_of(phrases.begin(), phrases.end(),
-                     [&](std::string_view p) { return text.find(p) != std::string::npos; });
-}
 
 /// The parameters that the catalog offers for a system, by name.
 std::map<std::string, topologies::CatalogLine::Parameter> parameters_of(const std::string& system) {

@@ -11,6 +11,7 @@
 #include "linkcast/calibration/series.hpp"
 #include "point_rows.hpp"
 #include "problems.hpp"
+#include "secrets.hpp"
 #include "software_facts.hpp"
 #include "yaml_document.hpp"
 
@@ -227,7 +228,7 @@ class CorpusReader {
       if (key == "env") {
         if (!v.IsNull() && !v.IsMap()) return problem(v, "'env' is not a mapping of variables to values");
         yaml_.each(v, [&](const std::string& name, const YAML::Node&, const YAML::Node& setting) {
-          if (auto s = scalar(name, setting)) series_.env[name] = std::move(*s);
+          if (auto s = scalar(name, setting)) series_.env[name] = shown_value_of(name, *s);
         });
         return;
       }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "diagnose/explain.hpp"
+#include "diagnose/variables.hpp"
 #include "linkcast/calibration/validate.hpp"
 #include "linkcast/topologies/describe.hpp"
 
@@ -96,7 +97,7 @@ Everything unpack(const Measurements& m, const DiagnoseOptions& options) {
 /// PCIe boxes of the catalog have parameters for what differs from box to box; what the run says of them is used, but
 /// not that peer access was off: that is a cause.
 void learn_parameters(Machine& machine, const std::vector<Series>& series) {
-  if (series.empty() || machine.topology.rfind("pcie-", 0) != 0) return;
+  if (series.empty() || !machine.cards) return;
   auto first = series.front();
   first.cause.clear();
   first.env.clear();
@@ -109,25 +110,6 @@ void learn_parameters(Machine& machine, const std::vector<Series>& series) {
       if (const auto it = assumed.load.params.find(parameter.name); it != assumed.load.params.end())
         machine.params[it->first] = it->second;
   }
-}
-
-/// What is set says enough where nothing was measured: a variable that forbids a way forbids it on every run.
-void judge_variables(const Machine& machine, const DiagnoseOptions& options, Evidence& evidence, Diagnosis& out) {
-  healthy_probe(machine, options, {}, evidence);
-  for (const auto& [name, value] : evidence.crippling) {
-    const auto known = cause_of_variable(name);
-    if (known.empty()) continue;
-    out.causes.push_back(
-        {std::string(known),
-         0.9 / static_cast<double>(evidence.crippling.size()),
-         fmt::format("{}={} is set: it forbids what a healthy machine uses. Nothing was measured", name, value),
-         fmt::format("env -u {} all_reduce_perf -b 1G -e 1G -g {}; cat /etc/nccl.conf ~/.nccl.conf", name,
-                     machine.gpus),
-         {}});
-  }
-  if (out.causes.empty()) return;
-  out.verdict = Verdict::degraded;
-  out.confidence = 0.9;
 }
 
 }  // namespace
@@ -164,12 +146,11 @@ Diagnosis diagnose(const Measurements& measurements, const DiagnoseOptions& give
   append(out.notes, evidence.notes);
   if (evidence.seen.empty()) {
     if (all.series.empty() && all.figures.empty() && machine.gpu_known)
-      judge_variables(machine, options, evidence, out);
+      judge_variables(predictor, options, evidence, out);
     return out;
   }
 
-  auto scene = scene_of(predictor, evidence, all.hardware);
-  scene.asked = !measurements.cases.empty();
+  const auto scene = scene_of(predictor, evidence);
   const auto list = hypotheses(scene, evidence);
   const auto judged = judge(list, evidence, predictor, options.threads);
   double healthy = 0;

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "secrets.hpp"
 #include "software_facts.hpp"
 
 namespace linkcast::calibration {
@@ -125,7 +126,7 @@ Discovery discovery_from(const JsonCursor& at) {
   }
   if (at["env"].value().is_object()) {
     for (const auto& [name, value] : at["env"].value().items())
-      if (name.starts_with("NCCL_") && value.is_string()) d.env[name] = value.get<std::string>();
+      if (name.starts_with("NCCL_") && value.is_string()) d.env[name] = shown_value_of(name, value.get<std::string>());
   } else {
     at["env"].object_of({});
   }

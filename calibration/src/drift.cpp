@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -40,9 +41,12 @@ DriftFinding finding_of(const Block& block, const Suspect& suspect, const std::s
   out.change = found.change;
   out.beyond = found.beyond;
   std::vector<double> before, after;
-  for (const auto i : suspect.points) {
-    const auto& v = block.values[i];
-    before.push_back(shown_value(block, v, v.baseline));
+  for (std::size_t k = 0; k < suspect.points.size(); ++k) {
+    const auto& v = block.values[suspect.points[k]];
+    // What the new value is compared with: the baseline, and what was found before for this point.
+    const double residual = found.residuals[k];
+    const double expected = block.rate ? v.now * std::exp(residual) : v.now / std::exp(residual);
+    before.push_back(shown_value(block, v, expected));
     after.push_back(shown_value(block, v, v.now));
     if (!v.size) continue;
     out.from = std::min(out.from.value_or(*v.size), *v.size);
@@ -52,6 +56,15 @@ DriftFinding finding_of(const Block& block, const Suspect& suspect, const std::s
   out.baseline = median(std::move(before));
   out.now = median(std::move(after));
   return out;
+}
+
+/// Whether most of these points went the other way against the baseline itself: "slower" than the rest, which gained.
+bool against_baseline(const Block& block, const Suspect& suspect, const Change& change) {
+  std::vector<double> raw;
+  for (const auto i : suspect.points)
+    raw.push_back(log_slowdown(block.rate, block.values[i].baseline, block.values[i].now));
+  const double shift = median(std::move(raw));
+  return change.slower() ? shift < 0 : shift > 0;
 }
 
 DriftCompared compared_of(const Block& block, const Corrections& corrections, const DriftOptions& options) {
@@ -78,12 +91,16 @@ double added_us(const Block& block) {
   return median(std::move(added));
 }
 
+/// What is left of a change when a call takes `us` longer than it did. That a launch gained or lost never turns a gain
+/// into a loss, or a loss into a gain.
+double without_launch(const Block::Value& v, double us) {
+  const double raw = log_slowdown(false, v.baseline, v.now);
+  const double left = us > 0 ? std::log(v.now / (v.baseline + us)) : std::log((v.now - us) / v.baseline);
+  return raw * left > 0 ? left : 0;
+}
+
 void take_off(Block& block, double us) {
-  for (std::size_t i = 0; i < block.values.size(); ++i) {
-    const auto& v = block.values[i];
-    // Never more than half: what is left must still be a time.
-    block.log_ratios[i] = log_slowdown(false, v.baseline, std::max(v.now - us, v.now / 2));
-  }
+  for (std::size_t i = 0; i < block.values.size(); ++i) block.log_ratios[i] = without_launch(block.values[i], us);
 }
 
 class Finder {
@@ -98,33 +115,92 @@ class Finder {
     }
     for (auto& b : blocks_) {
       const bool launches = b.collective && b.sizes == SizeClass::below_1M;
-      if (!launches || !whole_launch(b)) search_all(b);
+      if (b.collective && done_.contains(b.line)) continue;
+      if (launches && whole_line(b)) continue;
+      if (launches && whole_launch(b)) continue;
+      if (b.collective && launched_.contains(b.line))
+        search_on_top(b);
+      else
+        search_all(b);
     }
   }
 
  private:
+  /// All sizes alike: one finding, where every class has changed the same way and one factor explains the line better
+  /// than one time that each call takes longer.
+  bool whole_line(Block& first) {
+    std::vector<Block*> line;
+    std::vector<double> ratios, added;
+    Variance widest;
+    const double us = added_us(first);
+    const bool slower = us > 0;
+    for (auto& b : blocks_) {
+      if (!b.collective || b.line != first.line) continue;
+      const Change& change = compared_of_block(b).change;
+      if (!is_drift(change, options_) || change.slower() != slower) return false;
+      const auto variance = variance_of_location(b.values.size(), b.spread);
+      if (line.empty() || variance.value > widest.value) widest = variance;
+      line.push_back(&b);
+      for (std::size_t i = 0; i < b.values.size(); ++i) {
+        ratios.push_back(b.log_ratios[i]);
+        added.push_back(std::abs(without_launch(b.values[i], us)));
+      }
+    }
+    if (line.size() < 2) return false;
+    const double shift = median(ratios);
+    std::vector<double> misses;
+    for (const double r : ratios) misses.push_back(std::abs(r - shift));
+    if (median(misses) >= median(std::move(added))) return false;
+    const Change change = judge(shift, widest, corrections_.at(DriftLevel::size_class), options_);
+    if (!is_drift(change, options_)) return false;
+
+    Block all = first;
+    all.values.clear();
+    Suspect every{DriftLevel::whole, {}};
+    for (const auto* b : line) all.values.insert(all.values.end(), b->values.begin(), b->values.end());
+    for (std::size_t i = 0; i < all.values.size(); ++i) every.points.push_back(i);
+    out_.findings.push_back(finding_of(all, every, first.places.front(), {0, change, false, ratios}));
+    for (auto* b : line)
+      for (auto& r : b->log_ratios) r -= shift;
+    for (auto* b : line) search_on_top(*b);
+    done_.insert(first.line);
+    return true;
+  }
+
+  const DriftCompared& compared_of_block(const Block& block) const {
+    return out_.compared[static_cast<std::size_t>(&block - blocks_.data())];
+  }
+
+  void search_on_top(const Block& b) {
+    const auto first = out_.findings.size();
+    search_all(b);
+    for (std::size_t i = first; i < out_.findings.size(); ++i) out_.findings[i].beyond = true;
+  }
+
   /// Below 1 MiB all sizes together come first; what a launch takes longer is then taken off every size.
   bool whole_launch(Block& block) {
-    const Change change = out_.compared[static_cast<std::size_t>(&block - blocks_.data())].change;
+    const Change change = compared_of_block(block).change;
     if (!is_drift(change, options_)) return false;
-    out_.findings.push_back(finding_of(block, block.suspects.front(), block.places.front(), {0, change, false}));
+    out_.findings.push_back(
+        finding_of(block, block.suspects.front(), block.places.front(), {0, change, false, block.log_ratios}));
     const double us = added_us(block);
     out_.notes.push_back(
         fmt::format("{}: below 1 MiB a call takes {:+.1f} us; that is taken off all sizes before the rest is judged",
                     block.what, us));
     for (auto& other : blocks_)
       if (other.collective && other.line == block.line) take_off(other, us);
+    launched_.insert(block.line);
     block.suspects.erase(block.suspects.begin());
     block.places.erase(block.places.begin());
-    const auto first = out_.findings.size();
-    search_all(block);
-    for (std::size_t i = first; i < out_.findings.size(); ++i) out_.findings[i].beyond = true;
+    search_on_top(block);
     return true;
   }
 
   void search_all(const Block& b) {
     const auto found = search(b.log_ratios, b.suspects, b.spread, corrections_, options_, kMostFindings);
-    for (const auto& f : found) out_.findings.push_back(finding_of(b, b.suspects[f.suspect], b.places[f.suspect], f));
+    for (const auto& f : found)
+      if (!against_baseline(b, b.suspects[f.suspect], f.change))
+        out_.findings.push_back(finding_of(b, b.suspects[f.suspect], b.places[f.suspect], f));
     if (found.size() == kMostFindings)
       out_.notes.push_back(fmt::format(
           "{}: the search ended at {} findings, the clearest first; what else changed stands in no output, also not "
@@ -136,6 +212,8 @@ class Finder {
   const DriftOptions& options_;
   Corrections corrections_;
   Drift& out_;
+  std::set<std::size_t> done_;      // lines that one finding holds
+  std::set<std::size_t> launched_;  // lines that a launch was taken off
 };
 
 }  // namespace
@@ -173,6 +251,7 @@ Drift find_drift(const Measurements& baseline, const Measurements& now, const Dr
   out.options = options;
   auto matched = match(baseline, now);
   Finder{blocks_of(matched), options, out}.find();
+  out.faults = std::move(matched.faults);
   out.not_compared = std::move(matched.not_compared);
   out.notes.insert(out.notes.end(), matched.notes.begin(), matched.notes.end());
   std::stable_partition(out.findings.begin(), out.findings.end(), [](const auto& f) { return f.change.slower(); });

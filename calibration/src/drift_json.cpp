@@ -54,6 +54,8 @@ std::string drift_json(const Drift& d) {
               {"false_alarms", d.options.false_alarms},
               {"confidence", d.options.confidence},
               {"tests", d.tests}};
+  out["faults"] = json::array();
+  for (const auto& f : d.faults) out["faults"].push_back({{"what", f.what}, {"reason", f.reason}});
   out["findings"] = json::array();
   for (const auto& f : d.findings) out["findings"].push_back(finding_json(f));
   out["compared"] = json::array();

@@ -164,10 +164,29 @@ std::vector<const Series*> comparable_series(const Measurements& m, const char* 
   return series;
 }
 
+/// Data that came out wrong is worse than any time. In the baseline it is only said.
+void look_at_results(const Measurements& baseline, const Measurements& now, Matched& out) {
+  const auto each = [](const Measurements& m, auto take) {
+    std::set<std::string> said;
+    for (const auto* s : all_of(m, &Measurements::series, &Case::series)) {
+      const auto what = text_of(facets_of(*s));
+      if (s->wrong_results && said.insert(what + s->id).second) take(what, file_of(s->id));
+    }
+  };
+  each(now, [&](const std::string& what, const std::string& file) {
+    out.faults.push_back(
+        {what, fmt::format("wrong results: {}: the check of what the ranks received failed (#wrong)", file)});
+  });
+  each(baseline, [&](const std::string& what, const std::string& file) {
+    out.notes.push_back(fmt::format("{}: the baseline {} has wrong results itself (#wrong)", what, file));
+  });
+}
+
 }  // namespace
 
 Matched match(const Measurements& baseline, const Measurements& now) {
   Matched out;
+  look_at_results(baseline, now, out);
   each_pair<Series>(comparable_series(baseline, "baseline", out), comparable_series(now, "new measurements", out), out,
                     [&](const std::string& what, const auto& b, const auto& n) { add_series(what, b, n, out); });
   each_pair<PairMatrix>(all_of(baseline, &Measurements::matrices, &Case::matrices),

@@ -62,6 +62,7 @@ struct Matched {
   std::vector<Line> lines;
   std::vector<Grid> grids;
   std::vector<Single> singles;
+  std::vector<DriftFault> faults;
   std::vector<NotCompared> not_compared;
   std::vector<std::string> notes;
 };

@@ -152,6 +152,24 @@ std::vector<Run<Cell>> runs_of(const std::string& what, const std::vector<const 
 
 std::string gpu_name(std::size_t i) { return fmt::format("GPU {}", i); }
 
+/// Pairs that carried data in the baseline, and of which every new value is zero or none: by the GPU that most share.
+void find_dead_pairs(const std::string& what, const std::vector<const PairMatrix*>& now,
+                     const std::vector<Run<Cell>>& baseline, const std::vector<Run<Cell>>& good, bool one_row,
+                     Matched& out) {
+  const auto before = middle_of(baseline), after = middle_of(good);
+  std::set<Cell> dead;
+  for (const auto* m : now)
+    for (std::size_t i = 0; i < m->cells.size(); ++i)
+      for (std::size_t j = 0; j < m->cells[i].size(); ++j)
+        if (m->cells[i][j] && !usable(*m->cells[i][j]) && before.contains({i, j}) && !after.contains({i, j}))
+          dead.insert({i, j});
+  std::map<std::string, std::vector<std::string>> by_sender;
+  for (const auto& [from, to] : dead) by_sender[one_row ? "" : gpu_name(from)].push_back(gpu_name(to));
+  for (const auto& [from, to] : by_sender)
+    out.faults.push_back({what, fmt::format("{}{}: nothing gets through, which did in the baseline",
+                                            from.empty() ? "" : from + " to ", fmt::join(to, ", "))});
+}
+
 Grid grid_of(const std::string& what, const std::vector<Run<Cell>>& baseline, const std::vector<Run<Cell>>& now,
              bool one_row, Matched& out) {
   Grid grid;
@@ -270,8 +288,10 @@ void add_series(const std::string& what, const std::vector<const Series*>& basel
 void add_matrix(const std::string& what, const std::vector<const PairMatrix*>& baseline,
                 const std::vector<const PairMatrix*>& now, Matched& out) {
   const auto& first = *baseline.front();
-  auto grid =
-      grid_of(what, runs_of(what, baseline, out), runs_of(what, now, out), first.to_host || first.from_host, out);
+  const bool one_row = first.to_host || first.from_host;
+  const auto before = runs_of(what, baseline, out), after = runs_of(what, now, out);
+  find_dead_pairs(what, now, before, after, one_row, out);
+  auto grid = grid_of(what, before, after, one_row, out);
   if (grid.cells.empty()) {
     out.not_compared.push_back({what, "no pair in common"});
     return;
@@ -286,6 +306,16 @@ void add_tests(const std::string& what, const std::vector<const PairTest*>& base
   const bool by_file = !(one_unnamed_file(baseline) && one_unnamed_file(now));
   const bool latency = baseline.front()->latency;
   const auto before = by_hosts(what, baseline, by_file, out), after = by_hosts(what, now, by_file, out);
+  for (const auto* t : now) {
+    const auto carried =
+        before.find(t->from.empty() && t->to.empty() && by_file ? Hosts{file_of(t->id), ""} : Hosts{t->from, t->to});
+    const bool nothing = !t->rows.empty() && std::none_of(t->rows.begin(), t->rows.end(),
+                                                          [](const auto& row) { return usable(row.value); });
+    if (carried == before.end() || !nothing || after.contains(carried->first)) continue;
+    const auto name = name_of(carried->first);
+    out.faults.push_back(
+        {what, fmt::format("{}{}nothing gets through, which did in the baseline", name, name.empty() ? "" : ": ")});
+  }
   std::vector<std::pair<Hosts, Line>> lines;
   for (const auto& [hosts, runs] : before) {
     const auto other = after.find(hosts);
@@ -324,6 +354,7 @@ void add_figures(const std::string& what, const std::vector<const Figure*>& base
     return values.empty() ? std::optional<double>{} : median(std::move(values));
   };
   const auto before = middle(baseline), after = middle(now);
+  if (before && !after) out.faults.push_back({what, "zero or no number now, and a value in the baseline"});
   if (!before || !after)
     out.not_compared.push_back({what, "a value must be above zero"});
   else

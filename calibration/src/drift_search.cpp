@@ -94,7 +94,7 @@ std::vector<Found> search(std::vector<double> log_ratios, std::span<const Suspec
     }
     if (!best || judged[*best]->explained <= 0) return out;
     taken[*best] = 1;
-    Found found{*best, judged[*best]->change, false};
+    Found found{*best, judged[*best]->change, false, at(log_ratios, suspects[*best])};
     for (const auto i : suspects[*best].points) {
       found.beyond = found.beyond || explained[i] != 0;
       explained[i] = 1;

@@ -37,7 +37,8 @@ Variance variance_of_location(std::size_t n, const Spread& spread);
 struct Found {
   std::size_t suspect = 0;
   Change change;
-  bool beyond = false;  // holds points of one found before
+  bool beyond = false;                 // holds points of one found before
+  std::vector<double> residuals = {};  // of its points, before this change was taken out of them
 };
 
 /// Forward selection: of the suspects that drifted, the one that explains most is taken, its change is taken out of its

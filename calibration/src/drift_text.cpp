@@ -75,6 +75,8 @@ std::string names_of(const Drift& d, bool slower) {
 std::string verdict(const Drift& d) {
   const auto tolerance = fmt::format("{:g} %", d.options.tolerance * 100);
   std::string out;
+  for (const auto& f : d.faults) out += fmt::format("broken: {} ({})\n", f.reason, f.what);
+  if (d.compared.empty()) return out;
   if (d.slower()) {
     out = fmt::format("drifted: slower by more than {}: {}\n", tolerance, names_of(d, true));
     if (d.only_launch()) {
@@ -108,11 +110,13 @@ std::string findings_table(const Drift& d) {
   auto out = '\n' + table.str();
   out += "\ntime: how much longer the same takes (a bandwidth 1 / 1.111 as high is +11.1 %)\n";
   out += fmt::format("sure: probability that the true change exceeds {:g} %\n", d.options.tolerance * 100);
-  if (beyond) out += "+: on top of what is listed for more of the same points\n";
+  if (beyond)
+    out += "+: on top of what is listed for more of the same points, or of the launch; its baseline has that in it\n";
   return out;
 }
 
 std::string compared_table(const Drift& d) {
+  if (d.compared.empty()) return {};
   Table table{{"compared", "sizes", "points", "runs", "time",
                fmt::format("{:g} % interval", d.options.confidence * 100), "noise", "seen from"},
               2};

@@ -55,8 +55,11 @@ std::string sizes_label(const DriftCompared& c) { return c.sizes ? std::string(n
 }  // namespace
 
 std::string drift_textfile(const Drift& d) {
-  Gauge drifted{"linkcast_drift", "1 where something is slower than the baseline by more than the tolerance, else 0."};
-  drifted.sample({}, d.slower() ? 1 : 0);
+  Gauge drifted{"linkcast_drift",
+                "1 where something is slower than the baseline by more than the tolerance, or broken, else 0."};
+  drifted.sample({}, d.slower() || d.broken() ? 1 : 0);
+  Gauge faults{"linkcast_drift_faults", "Number of wrong results and of links that carry nothing any more."};
+  faults.sample({}, static_cast<double>(d.faults.size()));
   Gauge launch{"linkcast_drift_only_launch",
                "1 where only collectives below 1 MiB are slower: the host, not the links."};
   launch.sample({}, d.only_launch() ? 1 : 0);
@@ -87,7 +90,7 @@ std::string drift_textfile(const Drift& d) {
     sure.sample(labels, f.change.probability);
   }
   std::string out;
-  for (const auto* g : {&drifted, &launch, &tolerance, &findings, &missing, &ratio, &seen}) out += g->str();
+  for (const auto* g : {&drifted, &faults, &launch, &tolerance, &findings, &missing, &ratio, &seen}) out += g->str();
   if (!d.findings.empty()) out += found.str() + sure.str();
   return out;
 }

@@ -24,6 +24,7 @@ std::string sizes_of(const DriftFinding& f) {
 }
 
 std::string_view verdict_of(const Drift& drift) {
+  if (drift.broken()) return "broken";
   if (drift.compared.empty()) return "not compared";
   if (drift.slower()) return "drifted";
   return drift.faster() ? "improved" : "steady";

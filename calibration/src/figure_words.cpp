@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "pair_test_rows.hpp"
+#include "secrets.hpp"
 #include "text_scan.hpp"
 
 namespace linkcast::calibration {
@@ -116,7 +117,8 @@ std::map<std::string, std::string> env_in_words(std::string_view original) {
       ++end;
     if (end == original.size() || original[end] != '=') continue;
     const auto value = original.substr(end + 1, original.find_first_of(" ,;)", end) - end - 1);
-    if (!value.empty()) env[std::string(original.substr(at, end - at))] = std::string(value);
+    const auto name = original.substr(at, end - at);
+    if (!value.empty()) env[std::string(name)] = shown_value_of(name, value);
   }
   const auto text = lower(original);
   const auto holds = [&](std::string_view word) { return text.find(word) != std::string::npos; };

@@ -15,6 +15,8 @@ namespace linkcast::calibration {
 namespace {
 
 constexpr int fewest_points = 6;
+// No machine that the model knows is missed by so much in the median: another unit, another machine, another test.
+constexpr double hopeless_before = 30, hopeless_after = 3;
 
 [[noreturn]] void refuse_few(std::size_t points, const std::vector<std::string>& notes) {
   std::string help =
@@ -22,6 +24,21 @@ constexpr int fewest_points = 6;
   std::string why = fmt::format("{} points can be used, a fit needs at least {}", points, fewest_points);
   for (const auto& n : notes) why += "; " + n;
   throw sim::InputError(why, help);
+}
+
+}  // namespace
+
+namespace {
+
+void refuse_hopeless(std::vector<double> log_ratios, double most, const char* when, const std::stop_token& stop) {
+  if (log_ratios.empty() || stop.stop_requested()) return;
+  const auto middle = log_ratios.begin() + static_cast<std::ptrdiff_t>(log_ratios.size() / 2);
+  std::nth_element(log_ratios.begin(), middle, log_ratios.end());
+  const double factor = std::exp(std::fabs(*middle));
+  if (factor <= most) return;
+  throw sim::InputError(
+      fmt::format("{} misses the median point by a factor of {:.3g}", when, factor),
+      "is a unit wrong (nccl-tests prints us and GB/s), or is it another machine than --system or the log says?");
 }
 
 }  // namespace
@@ -42,10 +59,29 @@ FitResult fit(const Measurements& measurements, const FitOptions& options) {
   std::size_t points = 0;
   for (const auto& u : parts.used) points += u.size();
   if (points < fewest_points) refuse_few(points, result.notes);
+  check_only(seen, options);
+  std::vector<double> misses;
+  for (std::size_t o = 0; o < seen.size(); ++o) {
+    if (parts.used[o].empty()) continue;
+    const auto first = seen[o]->predict(options.start, parts.used[o]);
+    for (std::size_t k = 0; k < first.size(); ++k)
+      misses.push_back(std::log(first[k] / seen[o]->points()[parts.used[o][k]].measured));
+  }
+  refuse_hopeless(std::move(misses), hopeless_before, "the model as it is", options.stop);
   FitProblem problem{seen, parts.used, options.start, free_numbers(seen, options), options.shared};
+  if (options.progress)
+    options.progress(fmt::format("fit: which of {} numbers do {} points depend on?", problem.numbers().size(), points));
   const auto untouched = problem.drop_untouched();
   if (problem.numbers().empty())
     throw sim::InputError("no number of the model changes what was measured", "measure larger sizes as well");
+  int round = 0;
+  if (options.progress)
+    problem.watch([&](int iteration, double cost) {
+      if (iteration == 0) ++round;
+      options.progress(fmt::format("fit: {} numbers, {} points; round {}, iteration {}, error {:.4g} per point",
+                                   problem.numbers().size(), points, round, iteration,
+                                   std::sqrt(2 * cost / static_cast<double>(points))));
+    });
   problem.solve(options.stop);
 
   // What the data cannot tell goes back to its prior; one more solution lets the others settle.
@@ -96,6 +132,9 @@ FitResult fit(const Measurements& measurements, const FitOptions& options) {
       }
     }
   }
+  misses.clear();
+  for (const auto& p : result.points) misses.push_back(p.log_ratio());
+  refuse_hopeless(std::move(misses), hopeless_after, "the best fit", options.stop);
   result.before = summarise(before.all);
   result.fitted = summarise(seen_errors.all);
   result.held_back = summarise(held.all);

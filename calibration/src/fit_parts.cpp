@@ -21,10 +21,10 @@ double uniform(std::uint64_t seed, std::uint64_t n) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
 }
 
-// A number of a GPU, link or CPU that a fit to other machines of its kind told is known better than its rule says: sites
-// of one configuration differ by 1.36 below 1 MiB (slowest over fastest, corpus README), ln(1.36) / 2 about the middle,
-// and most of that is the host's and the network's software, which keep their rules. Without this a sweep of all_reduce
-// alone moves numbers that only other collectives see.
+// A number of a GPU, link or CPU that a fit to other machines of its kind told is known better than its rule says:
+// sites of one configuration differ by 1.36 below 1 MiB (slowest over fastest, corpus README), ln(1.36) / 2 about the
+// middle, and most of that is the host's and the network's software, which keep their rules. Without this a sweep of
+// all_reduce alone moves numbers that only other collectives see.
 constexpr double between_sites = 0.15;
 // Of links and networks: what sites differ by where only links count (1.04 from 64 MiB on, corpus README).
 constexpr double own_links = 0.03;
@@ -58,7 +58,8 @@ std::vector<FreeNumber> free_numbers(const std::vector<std::unique_ptr<Observati
       // possible.
       n.prior = std::clamp(std::log(std::max(number->value, rule.low)), n.low, n.high);
       n.value = n.prior;
-      n.spread = number->source.starts_with("fitted") && rule.kind != "hosts" && rule.kind != "networks" && rule.key != "kernel_start"
+      n.spread = number->source.starts_with("fitted") && rule.kind != "hosts" && rule.kind != "networks" &&
+                         rule.key != "kernel_start"
                      ? std::min(rule.spread, between_sites)
                      : rule.spread;
       if (!options.shared && rule.key == "residual") n.spread = std::max(n.spread, own_links);
@@ -66,6 +67,30 @@ std::vector<FreeNumber> free_numbers(const std::vector<std::unique_ptr<Observati
     }
   }
   return out;
+}
+
+void check_only(const std::vector<std::unique_ptr<Observation>>& observations, const FitOptions& options) {
+  if (options.only.empty()) return;
+  auto all = options;
+  all.only.clear();
+  std::vector<std::string> known;
+  for (const auto& n : free_numbers(observations, all)) known.push_back(n.path);
+  std::vector<sim::Diagnostic> wrong;
+  for (const auto& word : options.only) {
+    if (std::any_of(known.begin(), known.end(), [&](const auto& path) { return path.starts_with(word); })) continue;
+    // As much of a path as the word is long: "gpus.h100-sxm.simpel" is meant to be "gpus.h100-sxm.simple".
+    std::set<std::string> begins(known.begin(), known.end());
+    for (const auto& path : known)
+      for (auto dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1))
+        begins.insert(path.substr(0, dot));
+    const std::vector<std::string> candidates(begins.begin(), begins.end());
+    const auto near = sim::nearest(word, candidates);
+    wrong.push_back({{},
+                     fmt::format("--only {}: no number that these measurements touch begins so", word),
+                     near.empty() ? (known.empty() ? std::string{} : "e.g. " + known.front())
+                                  : fmt::format("did you mean '{}'?", near)});
+  }
+  if (!wrong.empty()) throw sim::InputError(std::move(wrong), {});
 }
 
 PointSplit split_points(const std::vector<std::unique_ptr<Observation>>& observations, const FitOptions& options) {

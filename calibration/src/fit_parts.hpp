@@ -13,6 +13,9 @@ namespace linkcast::calibration {
 std::vector<FreeNumber> free_numbers(const std::vector<std::unique_ptr<Observation>>& observations,
                                      const FitOptions& options);
 
+/// Every word of `only` must begin such a number. Throws sim::InputError with the nearest one.
+void check_only(const std::vector<std::unique_ptr<Observation>>& observations, const FitOptions& options);
+
 struct PointSplit {
   std::vector<std::vector<std::size_t>> used, judged;  // of each observation
 };

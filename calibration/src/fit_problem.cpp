@@ -62,6 +62,7 @@ struct FitProblem::Impl {
   std::array<double, 3> deviations = first_deviations;
   bool solved = false, sites = false;
   int iterations = 40;
+  std::function<void(int, double)> progress = {};
   std::vector<std::array<double, 3>> offsets = {};  // of an observation's site, by class of size
 
   std::map<std::string, double> values() const {
@@ -204,11 +205,13 @@ struct FitProblem::Impl {
     }
     struct Stop final : ceres::IterationCallback {
       const std::stop_token& token;
-      explicit Stop(const std::stop_token& t) : token{t} {}
-      ceres::CallbackReturnType operator()(const ceres::IterationSummary&) override {
+      const std::function<void(int, double)>& progress;
+      Stop(const std::stop_token& t, const std::function<void(int, double)>& p) : token{t}, progress{p} {}
+      ceres::CallbackReturnType operator()(const ceres::IterationSummary& now) override {
+        if (progress) progress(now.iteration, now.cost);
         return token.stop_requested() ? ceres::SOLVER_TERMINATE_SUCCESSFULLY : ceres::SOLVER_CONTINUE;
       }
-    } watch{stop};
+    } watch{stop, progress};
     ceres::Solver::Options solver;
     solver.linear_solver_type = ceres::DENSE_QR;
     solver.max_num_iterations = iterations;
@@ -317,6 +320,8 @@ void FitProblem::know(const std::array<double, 3>& deviations, int iterations) {
   impl_->iterations = iterations;
   impl_->solved = true;
 }
+
+void FitProblem::watch(std::function<void(int, double)> progress) { impl_->progress = std::move(progress); }
 
 void FitProblem::solve(std::stop_token stop) {
   std::vector<double> x;

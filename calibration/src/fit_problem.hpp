@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -36,6 +37,8 @@ class FitProblem {
   std::vector<FreeNumber> drop_untold(double told);
   /// Uncertainties that are known from another solution: solve() then solves once, in at most `iterations` steps.
   void know(const std::array<double, 3>& deviations, int iterations);
+  /// Called after each iteration of solve() with its number and the cost so far.
+  void watch(std::function<void(int iteration, double cost)> progress);
   /// Solves twice: the uncertainty of each class of size is taken from the residuals of the first solution.
   void solve(std::stop_token stop);
 

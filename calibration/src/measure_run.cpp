@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "linkcast/sim/diagnostic.hpp"
+#include "problems.hpp"
 #include "request_json.hpp"
 
 namespace linkcast::calibration {
@@ -212,11 +213,6 @@ class Run {
     const double took = machine_.elapsed_s() - began;
     finish(item, std::move(problem), complete, before + took);
     return took;
-  }
-
-  static std::string words_of(const sim::InputError& e) {
-    const auto& d = e.diagnostics().front();
-    return d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help);
   }
 
   void finish(Item& item, std::string problem, bool complete, double took_s) {

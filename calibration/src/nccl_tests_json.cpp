@@ -8,6 +8,7 @@
 #include "linkcast/calibration/series.hpp"
 #include "nccl_tests_run.hpp"
 #include "problems.hpp"
+#include "secrets.hpp"
 #include "software_facts.hpp"
 
 namespace linkcast::calibration {
@@ -53,7 +54,7 @@ class JsonReader {
       const auto s = json_text(setting);
       const auto equals = s.find('=');
       if (s.substr(0, 5) == "NCCL_" && equals != std::string::npos)
-        run_.env[s.substr(0, equals)] = s.substr(equals + 1);
+        run_.env[s.substr(0, equals)] = shown_value_of(s.substr(0, equals), s.substr(equals + 1));
     }
     if (json_member(root, "nccl_version").is_number_integer())
       run_.nccl = nccl_version_of_code(json_whole(root["nccl_version"], 0));

@@ -160,6 +160,7 @@ std::vector<Series> series_of(const Run& run, const std::string& id, const std::
   }
   if (run.wrong_rows > 0 || run.failed_check) {
     common.healthy = false;
+    common.wrong_results = true;
     common.cause = "nccl-tests' own check of the results failed";
   }
 

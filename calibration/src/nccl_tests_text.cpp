@@ -8,6 +8,7 @@
 #include "linkcast/calibration/series.hpp"
 #include "nccl_tests_table.hpp"
 #include "problems.hpp"
+#include "secrets.hpp"
 #include "software_facts.hpp"
 
 namespace linkcast::calibration {
@@ -195,10 +196,10 @@ class LogReader {
       if (starts_with(rest, kSet)) {
         rest.remove_prefix(kSet.size());
         if (!rest.empty() && rest.back() == '.') rest.remove_suffix(1);
-        run_.env[std::string(name)] = std::string(trim(rest));
+        run_.env[std::string(name)] = shown_value_of(name, trim(rest));
       } else if (starts_with(rest, "=")) {
         rest = rest.substr(1, rest.find_first_of(" \t\r\"'\\", 1) - 1);
-        if (!rest.empty()) run_.env[std::string(name)] = std::string(rest);
+        if (!rest.empty()) run_.env[std::string(name)] = shown_value_of(name, rest);
       }
     }
   }

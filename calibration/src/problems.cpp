@@ -4,11 +4,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+
+#include "secrets.hpp"
 
 namespace linkcast::calibration {
 namespace {
 // A file with thousands of the same mistake says so once; the list must fit on a screen or two.
 constexpr std::size_t kListed = 100;
+
+/// The text with the lines that problems stand in, as they may be quoted; the others empty.
+std::string quotable(std::string_view text, const std::vector<sim::Diagnostic>& found) {
+  if (text.empty()) return {};
+  std::set<int> quoted;
+  for (const auto& d : found) quoted.insert(d.at.line);
+  std::string out;
+  int number = 0;
+  for (const int wanted : quoted) {
+    for (; number < wanted; ++number) {
+      const auto newline = text.find('\n');
+      if (number + 1 == wanted) out += without_values(text.substr(0, newline));
+      if (newline == std::string_view::npos) return out;
+      out += '\n';
+      text.remove_prefix(newline + 1);
+    }
+  }
+  return out;
+}
 }  // namespace
 
 void Problems::at(int line, int column, std::size_t length, std::string problem, std::string help) {
@@ -25,7 +47,8 @@ void Problems::throw_if_any() {
   if (unlisted_ > 0) {
     found_.push_back({first_unlisted_, fmt::format("{} more problems from here on are not listed", unlisted_), {}});
   }
-  throw sim::InputError(std::move(found_), text_);
+  const auto text = quotable(text_, found_);
+  throw sim::InputError(std::move(found_), text);
 }
 
 Place place_of(std::string_view text, std::size_t offset) {
@@ -73,6 +96,11 @@ std::string_view trim(std::string_view s) {
   const auto first = s.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return s.substr(first, s.find_last_not_of(kBlank) - first + 1);
+}
+
+std::string words_of(const sim::InputError& e) {
+  const auto& d = e.diagnostics().front();
+  return d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help);
 }
 
 }  // namespace linkcast::calibration

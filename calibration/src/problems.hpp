@@ -15,6 +15,8 @@ class Problems {
   Problems(std::string_view text, std::string file) : text_{text}, file_{std::move(file)} {}
 
   void at(int line, int column, std::size_t length, std::string problem, std::string help = {});
+  /// No line of the text is quoted: it may hold what nobody else may read.
+  void quote_nothing() { text_ = {}; }
   void whole_file(std::string problem, std::string help = {}) { at(0, 0, 1, std::move(problem), std::move(help)); }
   bool any() const { return !found_.empty(); }
   /// Throws sim::InputError when there is anything to say.
@@ -43,5 +45,8 @@ std::string stem_of(std::string_view where);
 std::string name_of_file(std::string_view where);
 
 std::string_view trim(std::string_view s);
+
+/// The first thing that is wrong with an input, and what helps, in one line.
+std::string words_of(const sim::InputError& e);
 
 }  // namespace linkcast::calibration

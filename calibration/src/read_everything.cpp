@@ -8,6 +8,7 @@
 #include "linkcast/calibration/measurement_file.hpp"
 #include "linkcast/calibration/measurements.hpp"
 #include "linkcast/calibration/readers.hpp"
+#include "other_machine.hpp"
 #include "problems.hpp"
 #include "text_scan.hpp"
 
@@ -212,6 +213,7 @@ class Reader {
       for (auto& series : c.series) remark_on_points(series);
     }
     if (hints_.system) {
+      refuse_other_machine(*hints_.system, out_.series, out_.matrices);
       for (auto& matrix : out_.matrices) matrix.system = hints_.system;
       for (auto& test : out_.tests) test.system = hints_.system;
       for (auto& probe : out_.probes) probe.system = hints_.system;

@@ -7,6 +7,7 @@
 #include "files.hpp"
 #include "linkcast/calibration/measurement_file.hpp"
 #include "linkcast/calibration/series.hpp"
+#include "other_machine.hpp"
 #include "problems.hpp"
 
 namespace linkcast::calibration {
@@ -113,8 +114,9 @@ Reading read_folder(const fs::path& folder, const Hints& hints) {
 }  // namespace
 
 Reading read_measurements(const fs::path& path, const Hints& hints) {
-  if (require_folder_or_file(path)) return read_folder(path, hints);
-  return {read_file(path, hints), {}};
+  auto out = require_folder_or_file(path) ? read_folder(path, hints) : Reading{read_file(path, hints), {}};
+  if (hints.system) refuse_other_machine(*hints.system, out.series);
+  return out;
 }
 
 std::vector<Series> read_series(const fs::path& path, const Hints& hints) {

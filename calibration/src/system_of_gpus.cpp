@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <vector>
+
+#include "text_scan.hpp"
 
 namespace linkcast::calibration {
 namespace {
@@ -47,18 +48,6 @@ constexpr std::array kRules = {
     Rule{{"l40s"}, "pcie-l40s", 8, true},
 };
 
-std::vector<std::string> words_of(std::string_view name) {
-  std::vector<std::string> words(1);
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      words.back().push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
-    } else if (!words.back().empty()) {
-      words.emplace_back();
-    }
-  }
-  return words;
-}
-
 bool matches(const Rule& rule, const std::vector<std::string>& words) {
   return std::all_of(rule.words.begin(), rule.words.end(), [&](std::string_view w) {
     return w.empty() || std::find(words.begin(), words.end(), w) != words.end();
@@ -68,7 +57,7 @@ bool matches(const Rule& rule, const std::vector<std::string>& words) {
 }  // namespace
 
 SystemGuess system_of_gpus(std::string_view gpu_name, int gpus_per_node) {
-  const auto words = words_of(gpu_name);
+  const auto words = words_in(gpu_name);
   const auto rule = std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) { return matches(r, words); });
   if (rule == kRules.end() || rule->system.empty()) {
     return {std::nullopt, fmt::format("no system of the catalog has the GPU '{}'; name one to compare with", gpu_name)};

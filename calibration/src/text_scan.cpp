@@ -50,6 +50,23 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+std::vector<std::string> words_in(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (const char c : lower(text)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      words.back() += c;
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+bool says_any(std::string_view text, std::initializer_list<std::string_view> phrases) {
+  return std::any_of(phrases.begin(), phrases.end(),
+                     [&](std::string_view p) { return text.find(p) != std::string_view::npos; });
+}
+
 bool has_word(std::string_view text, std::string_view word) {
   for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const auto end = at + word.size();

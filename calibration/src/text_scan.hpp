@@ -2,6 +2,7 @@
 // Knows no format.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ std::optional<double> number_in(std::string_view text);
 std::optional<long> whole_in(std::string_view text);
 
 std::string lower(std::string_view text);
+/// The runs of letters and digits, in lower case: "RTX 4090 (PCIe)" -> "rtx", "4090", "pcie".
+std::vector<std::string> words_in(std::string_view text);
+/// Whether one of the phrases stands anywhere in the text.
+bool says_any(std::string_view text, std::initializer_list<std::string_view> phrases);
 /// Whether `word` stands in the text and is no part of a longer word. Both in lower case.
 bool has_word(std::string_view text, std::string_view word);
 

@@ -71,7 +71,9 @@ class Twin final : public Machine {
   Discovery discover() override {
     Discovery d;
     d.kind = "twin";
-    d.host = "twin";
+    // Times of another noise are another machine's: a file of them is not gone on with.
+    d.host = options_.noise > 0 ? fmt::format("twin, noise {:g} %, seed {}", 100 * options_.noise, options_.seed)
+                                : std::string{"twin"};
     const auto names = topologies::catalog_names();
     if (std::ranges::find(names, options_.system) != names.end()) d.system = options_.system;
     const int n = static_cast<int>(fabric().gpus().size());

@@ -88,6 +88,20 @@ void predict(ValidatedSeries& out, const topologies::Fabric& machine, workloads:
 
 double median_of(const std::vector<double>& values) { return summarise(values).median_abs_rel_error; }
 
+/// No machine of the catalog is missed by a factor of three in the median: another unit, or another machine.
+void remark_on_hopeless(ValidatedSeries& s) {
+  std::vector<double> ratios;
+  for (const auto& row : s.rows)
+    ratios.push_back(static_cast<double>(row.predicted.ps()) / static_cast<double>(row.measured.time.ps()));
+  if (ratios.empty()) return;
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  if (*middle < 3 && *middle > 1.0 / 3) return;
+  s.series.remarks.push_back(fmt::format(
+      "the prediction is {:.3g} times the measurement in the median: is a unit wrong (times are us), or the machine?",
+      *middle));
+}
+
 void summarise_all(Validation& v) {
   Errors all;
   std::map<std::string, Errors> families, extents;
@@ -101,6 +115,7 @@ void summarise_all(Validation& v) {
     s.below_1M = classes.below_1M;
     s.from_1M_to_64M = classes.from_1M_to_64M;
     s.from_64M = classes.from_64M;
+    remark_on_hopeless(s);
     if (!s.skipped.empty() || !s.series.healthy) continue;
     ++v.counted_series;
     all.add(errors);

@@ -70,7 +70,7 @@ int perform(const Options& o, Io& io) {
     for (const auto& note : side->notes) io.log.note(note);
 
   const auto drift = calibration::find_drift(*baseline, *now, options);
-  if (drift.compared.empty()) {
+  if (drift.compared.empty() && !drift.broken()) {
     problems.add("the two have nothing in common, so nothing can be compared",
                  "measure the same collectives, sizes and ranks, or the same pairs, as in the baseline");
     for (const auto& n : drift.not_compared) problems.add(fmt::format("{}: {}", n.what, n.reason));
@@ -78,7 +78,7 @@ int perform(const Options& o, Io& io) {
   }
   if (!o.textfile.empty()) replace_file("--textfile", o.textfile, calibration::drift_textfile(drift));
   io.out << (o.json ? calibration::drift_json(drift) : calibration::drift_text(drift));
-  return drift.slower() || (o.both && drift.faster()) ? check_failed : done;
+  return drift.broken() || drift.slower() || (o.both && drift.faster()) ? check_failed : done;
 }
 
 constexpr const char* examples =

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "calibrate.hpp"
@@ -21,7 +24,7 @@ struct Options {
   std::vector<std::string> paths, only;
   std::string output, profile, name, seed, expected, hold_back = "20%", threads;
   HintOptions hints;
-  bool shared = false, priors = false, cross = false, json = false;
+  bool shared = false, priors = false, cross = false, json = false, force = false;
 };
 
 double share(const std::string& text) {
@@ -32,6 +35,17 @@ double share(const std::string& text) {
   if (end == text.c_str() || *(end + (percent ? 1 : 0)) != '\0' || !(x >= 0) || x > 0.9)
     throw sim::InputError(fmt::format("--hold-back {}: not a share of the points", text), "from 0% to 90%");
   return x;
+}
+
+/// A line that overwrites itself on a terminal; elsewhere one every ten seconds, so that a short fit says nothing.
+std::function<void(const std::string&)> progress_on(Log& log) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto first = std::chrono::seconds(5), between = std::chrono::seconds(10);
+  return [&log, next = Clock::now() + first](const std::string& text) mutable {
+    if (log.on_terminal()) return log.status(text);
+    const auto now = Clock::now();
+    if (!text.empty() && now >= next) log.note(text), next = now + between;
+  };
 }
 
 int perform(const Options& o, Io& io) {
@@ -53,8 +67,12 @@ int perform(const Options& o, Io& io) {
       options.start = topologies::Profile::read(o.profile);
       return true;
     });
+  std::error_code ignored;
+  if (!o.output.empty() && !o.force && std::filesystem::is_regular_file(o.output, ignored))
+    problems.add(fmt::format("'{}' is there already", o.output), "--force replaces it; -o names another file");
   problems.finish();
   if (!o.output.empty()) check_writable("-o", o.output);
+  options.progress = progress_on(io.log);
   options.shared = o.shared;
   options.only = o.only;
   options.stop = io.stop;
@@ -81,6 +99,7 @@ int perform(const Options& o, Io& io) {
     return io.stop.stop_requested() ? interrupted : done;
   }
   const auto result = calibration::fit(measured, options);
+  options.progress({});
   if (io.stop.stop_requested()) return interrupted;
   if (!o.output.empty()) write_file("-o", o.output, calibration::profile_text(result, options));
   io.out << (o.json ? calibration::json_report(result) : calibration::text_report(result));
@@ -117,6 +136,7 @@ void add_calibrate_fit(Form group) {
             "threads of --cross-validate (default: all cores); results do not depend on it");
   form.group("Output");
   form.text("-o,--output", o->output, "FILE", "write the profile there");
+  form.flag("--force", o->force, "replace that file if it is there");
   form.text("--name", o->name, "NAME", "of the profile");
   form.flag("--json", o->json, "JSON of schema linkcast.fit/1");
   form.examples(examples);

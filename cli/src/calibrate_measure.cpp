@@ -111,6 +111,11 @@ std::optional<calibration::MeasurementFile> look_at_files(const Options& o, Prob
   if (output != o.resume && fs::exists(output, ignored))
     problems.add(fmt::format("'{}' is there already", output),
                  fmt::format("--resume {} goes on with it; --output names another file", output));
+  else if (!output.empty())
+    problems.collect([&] {
+      check_writable(o.output.empty() && !o.resume.empty() ? "--resume" : "--output", output);
+      return true;
+    });
   if (o.resume.empty()) return std::nullopt;
   return problems.collect([&] { return calibration::parse_measurement_file(read_file(o.resume), o.resume); });
 }

@@ -7,7 +7,9 @@
 
 #include <memory>
 
+#include "linkcast/workloads/algorithm_plan.hpp"
 #include "linkcast/workloads/sizes.hpp"
+#include "read_file.hpp"
 #include "write_file.hpp"
 
 namespace linkcast::cli {
@@ -57,6 +59,12 @@ CollectiveQuestion understand(const CollectiveOptions& o) {
   auto library = read_library(o.library, problems);
   q.options.nccl = library.version;
   q.options.env = std::move(library.env);
+  q.options.tuner = std::move(library.tuner);
+  for (const auto& file : o.algorithm_files)
+    problems.collect([&] {
+      q.options.algorithms.push_back(workloads::read_algorithm(read_file(file), file));
+      return true;
+    });
   q.options.fold = !o.no_fold;
   problems.finish();
   return q;
@@ -69,16 +77,33 @@ namespace {
 bool unlike_measured(const workloads::CollectiveModel& model, const workloads::CollectiveRow& row) {
   using models::nccl::Algorithm;
   if (row.algorithm == name_of(Algorithm::symmetric) || row.algorithm == name_of(Algorithm::copy_engine)) return true;
+  const auto& written = model.options().algorithms;
+  if (std::any_of(written.begin(), written.end(), [&](const auto& a) { return a->format == row.algorithm; }))
+    return true;
   const auto links = model.fabric().links();
   const bool nvlink =
       std::any_of(links.begin(), links.end(), [](const auto& l) { return l.kind == models::LinkKind::nvlink; });
   return !nvlink && !model.fabric().pcie_p2p();
 }
 
+/// That another's numbers are in use, and that they are of another machine.
+std::string profile_line(const std::string& path, const std::string& machine) {
+  if (path.empty()) return {};
+  const auto profile = topologies::Profile::read(path);
+  auto out = fmt::format("# profile: {} ({})", profile->name().empty() ? "without a name" : profile->name(), path);
+  const auto& system = profile->system();
+  if (system.empty()) return out + ", not of one machine\n";
+  out += fmt::format(", fitted for {}\n", system);
+  if (system != machine)
+    out += fmt::format("# warning: the profile is of {}, not of {}: numbers of parts that both have are laid over\n",
+                       system, machine);
+  return out;
+}
+
 int perform(const Options& o, Io& io) {
   if (!o.vary.empty()) return perform_varied(o, io);
   const auto q = understand(o);
-  warn_of_idle_variables({q.options.nccl, q.options.env}, io.log);
+  warn_of_idle_variables({q.options.nccl, q.options.env, nullptr}, io.log);
   const auto machine = load_machine(o.machine, q.options.env);
   const int ranks = machine.cluster.ranks();
   if (ranks < 2) throw UsageError{"error: a collective needs at least 2 ranks\n  help: --gpus 2 or more"};
@@ -94,7 +119,11 @@ int perform(const Options& o, Io& io) {
 
   const Expected expected{o.machine.profile};
 
-  if (!o.json) io.out << collective_head(q, machine, model);
+  if (!o.json) {
+    auto head = collective_head(q, machine, model);
+    head.insert(head.find('\n') + 1, profile_line(o.machine.profile, fabric.name()));
+    io.out << head;
+  }
   std::vector<CollectiveAnswer> answers;
   auto call = q.call;
   for (const auto size : q.sizes) {
@@ -129,6 +158,8 @@ constexpr const char* examples =
     "      nccl-tests with -g 8, on a host whose smallest call takes 25 us\n"
     "  linkcast collective all_reduce --topology dgx-h100 --vary nodes=1,2,4,16,64 --size 1M:4G:x8\n"
     "      busbw of growing clusters, side by side\n"
+    "  linkcast collective all_reduce --topology dgx-a100 --algorithm-file allreduce.xml --size 1M:64M:x4\n"
+    "      an algorithm of one's own, checked and run step by step\n"
     "  linkcast collective reduce_scatter --topology my-machine.yaml --nccl 2.18 --fidelity chunk\n"
     "      a machine of one's own, an older NCCL, chunk by chunk\n";
 
@@ -148,6 +179,9 @@ void add_collective(Form root) {
   form.flag("--registered", o->registered, "buffers are registered (nccl-tests -R 1)");
   form.flag("--symmetric", o->symmetric, "buffers are symmetric windows (nccl-tests -R 2)");
   o->library.add_to(form);
+  form.list("--algorithm-file", o->algorithm_files, "FILE",
+            "an algorithm in place of NCCL's for its collective and sizes: MSCCL XML or an MSCCL++ execution plan "
+            "(JSON); may be repeated, the first that fits is taken");
   form.group("Host");
   form.text("--launch", o->launch, "MODE", "single-process, multi-process or graph (default multi-process)");
   form.text("--launch-floor", o->floor, "TIME",

@@ -16,6 +16,7 @@ namespace linkcast::cli {
 struct CollectiveOptions {
   std::string op, size = "8:16G:x2", launch = "multi-process", floor, fidelity = "flow", dtype = "float", root,
                   timeline, vary;
+  std::vector<std::string> algorithm_files;
   MachineOptions machine;
   LibraryOptions library;
   bool no_fold = false, in_place = false, registered = false, symmetric = false, json = false, account = false;

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "collective.hpp"
+#include "linkcast/workloads/algorithm_plan.hpp"
 
 namespace linkcast::cli {
 namespace {
@@ -50,6 +51,9 @@ std::string collective_json(const CollectiveQuestion& q, const Machine& m, const
   json out;
   out["schema"] = "linkcast.collective/1";
   out["op"] = models::nccl::name_of(q.call.op);
+  if (q.options.tuner) out["tuner"] = q.options.tuner->file;
+  for (const auto& a : q.options.algorithms)
+    out["algorithm_files"].push_back({{"file", a->file}, {"format", a->format}, {"name", a->name}});
   out["topology"] = m.cluster.name();
   out["gpu"] = gpu_name(m.fabric());
   out["ranks"] = m.cluster.ranks();

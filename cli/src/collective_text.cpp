@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "collective.hpp"
+#include "linkcast/workloads/algorithm_plan.hpp"
 
 namespace linkcast::cli {
 namespace {
@@ -97,6 +99,17 @@ std::string collective_head(const CollectiveQuestion& q, const Machine& m, const
     for (const auto& sentence : m.cluster.assumptions()) out += fmt::format("# assumed: {}\n", sentence);
   }
   for (const auto& [name, value] : q.options.env.all()) out += fmt::format("# {}={}\n", name, value);
+  if (q.options.tuner)
+    out += fmt::format("# tuner: the rules of {} come before NCCL's choice\n", q.options.tuner->file);
+  for (const auto& a : q.options.algorithms) {
+    out += fmt::format("# algorithm: {} ({}) of {} for {}", a->format, a->name.empty() ? "unnamed" : a->name, a->file,
+                       a->op ? models::nccl::name_of(*a->op) : "any collective");
+    if (a->min_bytes > 0) out += fmt::format(" from {}", size_text(sim::Bytes{a->min_bytes}));
+    if (a->max_bytes < std::numeric_limits<std::int64_t>::max())
+      out += fmt::format(" to {}", size_text(sim::Bytes{a->max_bytes}));
+    out += q.options.fidelity == workloads::Fidelity::flow ? "; its steps run chunk by chunk at this fidelity too\n"
+                                                           : "\n";
+  }
   out += fmt::format("# launch: {}; no call takes less than {:.2f} us{}\n", words_of(q.options.launch),
                      us(model.launch_floor(q.call.op)),
                      q.options.launch_floor ? "" : " (--launch-floor TIME sets the value of your host)");

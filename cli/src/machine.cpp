@@ -1,5 +1,6 @@
 // See machine.hpp. From the options to a fabric with the ranks that take part.
 #include "machine.hpp"
+#include "read_file.hpp"
 
 #include <fmt/format.h>
 
@@ -35,6 +36,8 @@ void LibraryOptions::add_to(Form& form) {
   form.group("Library");
   form.text("--nccl", nccl, "X.Y[.Z]", "version of NCCL (default: " + models::nccl::Version{}.str() + ")");
   form.list("--env", env, "NCCL_X=VALUE", "an NCCL_* variable, as on the machine; may be repeated");
+  form.text("--tuner", tuner, "FILE",
+            "rules of NCCL's example tuner plugin (CSV), which come before NCCL's own choice");
 }
 
 namespace {
@@ -199,6 +202,13 @@ Library read_library(const LibraryOptions& options, Problems& problems) {
       if (library.env.get(name))
         throw sim::InputError{fmt::format("--env: {} is given twice", name), "keep one of them"};
       library.env.set(name, value);
+      return true;
+    });
+  }
+  if (!options.tuner.empty()) {
+    problems.collect([&] {
+      library.tuner = std::make_shared<const models::nccl::Tuner>(
+          models::nccl::read_tuner(read_file(options.tuner), options.tuner));
       return true;
     });
   }

@@ -1,10 +1,12 @@
 // The options that name a machine, the part of it that takes part, and the library on it: the same in every command.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "linkcast/models/nccl/tuner.hpp"
 #include "linkcast/models/nccl/types.hpp"
 #include "linkcast/topologies/cluster.hpp"
 #include "words.hpp"
@@ -19,7 +21,7 @@ struct MachineOptions {
 };
 
 struct LibraryOptions {
-  std::string nccl;
+  std::string nccl, tuner;
   std::vector<std::string> env;
 
   void add_to(Form& form);
@@ -36,6 +38,7 @@ struct Machine {
 struct Library {
   models::nccl::Version version;
   models::nccl::Environment env;
+  std::shared_ptr<const models::nccl::Tuner> tuner;  // null: NCCL chooses
 };
 
 /// Throws sim::InputError (topology) and UsageError (nodes, ranks, placement). Where `env` takes NCCL off InfiniBand

@@ -9,6 +9,7 @@
 #include "linkcast/workloads/sizes.hpp"
 #include "machine.hpp"
 #include "nccl_facts.hpp"
+#include "nccl_tuner.hpp"
 #include "read_file.hpp"
 
 namespace linkcast::cli {
@@ -19,7 +20,7 @@ using models::nccl::Communicator;
 struct Options {
   MachineOptions machine;
   LibraryOptions library;
-  std::string explain;
+  std::string explain, write_tuner;
   bool json = false;
 };
 
@@ -50,6 +51,12 @@ Question understand(const Options& o) {
     problems.add("--topology is missing", "name a machine ('linkcast topo list') or a file");
   q.library = read_library(o.library, problems);
   if (!o.explain.empty()) q.explain = problems.collect([&] { return call_to_explain(o.explain); });
+  if (!o.write_tuner.empty() && looks_like_xml(o.machine.topology))
+    problems.add("--write-tuner: NCCL's XML has no speeds of links to simulate",
+                 "name a machine, or make one of it: linkcast topo import");
+  if (!o.write_tuner.empty() && !(o.explain.empty() && o.library.tuner.empty()))
+    problems.add("--write-tuner looks for what is fastest without rules: --explain and --tuner do not apply",
+                 "write the file first, then explain it");
   problems.finish();
   return q;
 }
@@ -64,6 +71,7 @@ Found search(const Options& o, const Question& q) {
   models::nccl::Config config;
   config.version = q.library.version;
   config.env = q.library.env;
+  config.tuner = q.library.tuner;
   const auto& path = o.machine.topology;
   if (looks_like_xml(path)) {
     if (!o.machine.gpus.empty() || !o.machine.ranks.empty() || !o.machine.set.empty())
@@ -75,12 +83,15 @@ Found search(const Options& o, const Question& q) {
     return {std::filesystem::path{path}.filename().string(), Communicator{std::move(system), std::move(config)}};
   }
   const auto machine = load_machine(o.machine, config.env);
-  return {machine.cluster.name(), workloads::communicator_of(machine.cluster, config.version, config.env)};
+  return {machine.cluster.name(),
+          workloads::communicator_of(machine.cluster, config.version, config.env, config.tuner)};
 }
 
 int perform(const Options& o, Io& io) {
   const auto q = understand(o);
   warn_of_idle_variables(q.library, io.log);
+  if (!o.write_tuner.empty())
+    return write_tuner(o.write_tuner, load_machine(o.machine, q.library.env), q.library, o.json, io);
   const auto found = search(o, q);
   if (q.explain) {
     const NcclFacts facts{found.name, &found.communicator, {}, {}};
@@ -101,7 +112,9 @@ constexpr const char* examples =
     "  linkcast nccl --topology topo.xml --nodes 16 --nccl 2.27\n"
     "      a file that NCCL_TOPO_DUMP_FILE wrote, sixteen such nodes\n"
     "  linkcast nccl --topology dgx-a100 --env NCCL_ALGO=Tree --env NCCL_MAX_NCHANNELS=8 --json\n"
-    "      what a variable changes, for a program to read\n";
+    "      what a variable changes, for a program to read\n"
+    "  linkcast nccl --topology dgx-h100 --nodes 4 --write-tuner nccl_tuner.conf\n"
+    "      the fastest choices by simulation, for NCCL's example tuner plugin\n";
 
 }  // namespace
 
@@ -112,7 +125,10 @@ void add_nccl(Form root) {
   o->library.add_to(form);
   form.group("Output");
   form.text("--explain", o->explain, "OP:SIZE", "every candidate for one call, with reasons, e.g. all_reduce:4M");
-  form.flag("--json", o->json, "JSON of schema linkcast.nccl/1");
+  form.text("--write-tuner", o->write_tuner, "FILE",
+            "find the fastest choice for each collective and size by simulation, and write rules for NCCL's example "
+            "tuner plugin");
+  form.flag("--json", o->json, "JSON of schema linkcast.nccl/1 (with --write-tuner: linkcast.tuner/1)");
   form.examples(examples);
   form.performs([o](Io& io) { return perform(*o, io); });
 }

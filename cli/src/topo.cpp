@@ -19,7 +19,7 @@ namespace linkcast::cli {
 namespace {
 
 struct Options {
-  std::string topology, format = "yaml", output, nodes, svg;
+  std::string topology, format = "yaml", output, nodes, svg, profile;
   std::vector<std::string> set;
   bool json = false, sources = false;
 };
@@ -34,6 +34,11 @@ topologies::Cluster load(const Options& o) {
     if (const auto n = problems.collect([&] { return whole_number("--nodes", o.nodes, 1, 1'000'000); }))
       options.nodes = *n;
   }
+  if (!o.profile.empty())
+    problems.collect([&] {
+      options.profile = topologies::Profile::read(o.profile);
+      return true;
+    });
   problems.finish();
   return topologies::load_cluster(o.topology, options);
 }
@@ -127,6 +132,7 @@ void add_topo(Form root) {
     form.word("NAME|FILE", o->topology, "catalog name, Linkcast YAML file, or NCCL topology XML");
     form.text("--nodes", o->nodes, "N", "of the cluster (default: as the file says, else one machine)");
     form.list("--set", o->set, "NAME=VALUE", "set a parameter of the topology; may be repeated");
+    form.text("--profile", o->profile, "FILE", "fitted numbers, as `linkcast calibrate fit` writes them");
     return form;
   };
   auto show_form = of_one("show", "parts, links, routes and rates of a machine or a cluster");

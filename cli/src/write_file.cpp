@@ -30,7 +30,12 @@ File open(std::string_view option, const std::string& path, const char* mode) {
 
 }  // namespace
 
-void check_writable(std::string_view option, const std::string& path) { open(option, path, "ab"); }
+void check_writable(std::string_view option, const std::string& path) {
+  std::error_code ignored;
+  const bool there = std::filesystem::exists(path, ignored);
+  open(option, path, "ab");
+  if (!there) std::filesystem::remove(path, ignored);
+}
 
 void write_file(std::string_view option, const std::string& path, std::string_view text) {
   const auto file = open(option, path, "wb");

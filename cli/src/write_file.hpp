@@ -6,7 +6,8 @@
 
 namespace linkcast::cli {
 
-/// Opens it without changing it, so that a long run does not end at a folder that is not there. Throws UsageError.
+/// Opens it, changes and leaves nothing, so that a long run does not end at a folder that is not there. Throws
+/// UsageError.
 void check_writable(std::string_view option, const std::string& path);
 /// Throws UsageError, with the system's reason, where the file cannot be written.
 void write_file(std::string_view option, const std::string& path, std::string_view text);

@@ -1,6 +1,8 @@
 // Diagnosis: what is normal is called so, what is broken is found, and the same question scaled down stays broken.
 #include "linkcast/calibration/diagnose.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "linkcast/sim/diagnostic.hpp"
@@ -276,6 +278,93 @@ TEST_CASE("A number of nodes that nobody says is more than two where NICs and ne
   CHECK(d.verdict == Verdict::degraded);
   CHECK(d.machine == "4 nodes of 4 x GB300");
   CHECK(d.rows.at(0).expected_GBps < 420);  // bound by the NICs, not by NVLink
+}
+
+DiagnoseOptions on_topology(const std::string& name, int nodes = 0) {
+  DiagnoseOptions o;
+  o.topology = name;
+  o.hardware.nodes = nodes;
+  o.threads = 1;
+  return o;
+}
+
+TEST_CASE("The form in which a figure is handed in does not change the verdict", "[diagnose]") {
+  const Machine machine{"H100 SXM", 2, 8, 8, 400};
+  for (const double GBps : {300.0, 345.0, 370.0, 390.0, 430.0}) {
+    INFO(GBps);
+    const auto as_option = ask(machine, {busbw(GBps)});
+    calibration::Case c;
+    c.hardware = on(machine).hardware;
+    c.figures = {busbw(GBps)};
+    Measurements m;
+    m.cases = {c};
+    DiagnoseOptions o;
+    o.threads = 1;
+    const auto as_case = calibration::diagnose(m, o);
+    CHECK(as_case.verdict == as_option.verdict);
+    CHECK(as_case.confidence == Approx(as_option.confidence));
+  }
+}
+
+TEST_CASE("A variable that costs nothing on this machine is no fault", "[diagnose]") {
+  const auto with = [](const std::string& topology, int nodes, const char* name, const char* value) {
+    auto o = on_topology(topology, nodes);
+    o.env.set(name, value);
+    return calibration::diagnose({}, o);
+  };
+  CHECK(with("dgx-a100", 1, "NCCL_NVLS_ENABLE", "0").verdict == Verdict::unknown);      // its switches reduce nothing
+  CHECK(with("dgx-h100", 1, "NCCL_IB_DISABLE", "1").verdict == Verdict::unknown);       // one machine, no network
+  CHECK(with("pcie-rtx4090", 1, "NCCL_P2P_DISABLE", "1").verdict == Verdict::unknown);  // the driver has none
+  CHECK(with("dgx-h100", 2, "NCCL_IB_DISABLE", "1").verdict == Verdict::degraded);
+  const auto d = with("dgx-h100", 1, "NCCL_NVLS_ENABLE", "0");
+  CHECK(d.verdict == Verdict::degraded);
+  REQUIRE(d.causes.size() == 1);
+  CHECK(d.causes[0].explains.find("instead of") != std::string::npos);
+  CHECK(d.causes[0].score == Approx(d.confidence));
+}
+
+TEST_CASE("Peers are what the fabric has, whatever the file is called", "[diagnose]") {
+  const auto dir = std::filesystem::temp_directory_path() / "linkcast_diagnose_peers";
+  std::filesystem::create_directories(dir);
+  std::vector<Diagnosis> all;
+  for (const std::string name : {"box", "pcie-mine"}) {
+    const auto file = dir / (name + ".yaml");
+    std::ofstream(file) << "schema: linkcast.topology/1\nextends: pcie-rtx4090\nname: " << name << "\n";
+    auto o = on_topology(file.string());
+    o.env.set("NCCL_P2P_DISABLE", "1");
+    CHECK(calibration::diagnose({}, o).verdict == Verdict::unknown);  // there is nothing to be forbidden
+    Measurements m;
+    m.figures = {busbw(18)};
+    all.push_back(calibration::diagnose(m, on_topology(file.string())));
+  }
+  CHECK(all[0].verdict == all[1].verdict);
+  CHECK(all[0].confidence == Approx(all[1].confidence));
+  std::filesystem::remove_all(dir);
+}
+
+TEST_CASE("An option's network may be called as files call it", "[diagnose]") {
+  Measurements m;
+  m.figures = {busbw(40)};
+  for (const char* word : {"rdma", "FDR", "socket", "fastrak", "NVL72", "Spectrum-X", "IPoIB", "4xEDR", "RoCEv2"}) {
+    INFO(word);
+    CHECK_NOTHROW(calibration::diagnose(m, on({"H100 SXM", 2, 8, 8, 400, word})));
+  }
+  for (const char* word : {"infinband", "default", "carrier pigeon"}) {
+    INFO(word);
+    CHECK_THROWS_AS(calibration::diagnose(m, on({"H100 SXM", 2, 8, 8, 400, word})), sim::InputError);
+  }
+}
+
+TEST_CASE("Machines are counted in the words of their topology", "[diagnose]") {
+  Measurements m;
+  m.figures = {busbw(350)};
+  CHECK(calibration::diagnose(m, on_topology("dgx-h100", 2)).machine == "2 x dgx-h100, 8 GPUs each");
+}
+
+TEST_CASE("Slots cannot be narrower than they are", "[diagnose]") {
+  // A GB10's slot has eight lanes: half of them are four.
+  const auto d = ask({"GB10", 2, 1, 1, 200, "roce"}, {busbw(6)});
+  for (const auto& c : d.causes) CHECK(c.explains.find("x8 instead of") == std::string::npos);
 }
 
 }  // namespace

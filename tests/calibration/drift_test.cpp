@@ -252,4 +252,56 @@ TEST_CASE("the textfile is Prometheus' text format") {
   }
 }
 
+TEST_CASE("a cluster that gains or loses everywhere alike is one finding, and what gained is not slower") {
+  const auto faster = find_drift(all_reduce(), all_reduce([](auto) { return 1.0 / 3; }));
+  REQUIRE(faster.findings.size() == 1);
+  CHECK_FALSE(faster.slower());
+  // All sizes: from 8 B to 8 GiB.
+  CHECK(faster.findings[0].from == sim::Bytes{8});
+  CHECK(faster.findings[0].to == sim::gib(8));
+
+  const auto slower = find_drift(all_reduce(), all_reduce([](auto) { return 3.0; }));
+  REQUIRE(slower.findings.size() == 1);
+  // Three times the time: +200 %, and so say the columns.
+  CHECK(slower.findings[0].change.log_ratio == Approx(std::log(3)).epsilon(1e-4));
+  CHECK(slower.findings[0].now == Approx(3 * slower.findings[0].baseline).epsilon(1e-3));
+  CHECK(slower.notes.empty());  // no launch was taken off
+
+  // Small sizes ten times as fast, large ones twice: other factors, but nothing became slower.
+  CHECK_FALSE(find_drift(all_reduce(), all_reduce([](auto n) { return n < 1 << 20 ? 0.1 : 0.5; })).slower());
+}
+
+TEST_CASE("the columns of every finding say what its percentage says, also on top of a launch") {
+  auto after = all_reduce([](auto n) { return n >= 64 << 20 ? 1.3 : 1.0; });
+  for (auto& p : after.series[0].points) p.time += sim::Time::microseconds(30);
+  const auto drift = find_drift(all_reduce(), after);
+  REQUIRE(drift.findings.size() == 2);
+  const auto& large = drift.findings[1];
+  CHECK(large.beyond);
+  CHECK(large.unit == "GB/s busbw");
+  // Of a rate: baseline / new is the ratio of times.
+  CHECK(large.baseline / large.now == Approx(std::exp(large.change.log_ratio)).epsilon(0.02));
+  CHECK(large.change.log_ratio == Approx(std::log(1.3)).epsilon(0.02));
+}
+
+TEST_CASE("wrong results and pairs that carry nothing are broken, whatever the times say") {
+  auto wrong = all_reduce();
+  wrong.series[0].wrong_results = true;
+  const auto data = find_drift(all_reduce(), wrong);
+  CHECK(data.broken());
+  CHECK(drift_text(data).rfind("broken: wrong results", 0) == 0);
+  CHECK(drift_textfile(data).find("\nlinkcast_drift 1\n") != std::string::npos);
+  // In the baseline it is no news.
+  CHECK_FALSE(find_drift(wrong, all_reduce()).broken());
+  CHECK(find_drift(wrong, all_reduce()).notes.size() == 1);
+
+  auto dead = p2p(4);
+  for (std::size_t j = 0; j < 4; ++j)
+    if (j != 2) dead.matrices[0].cells[2][j] = 0;
+  const auto links = find_drift(p2p(4), dead);
+  REQUIRE(links.faults.size() == 1);
+  CHECK(links.faults[0].reason == "GPU 2 to GPU 0, GPU 1, GPU 3: nothing gets through, which did in the baseline");
+  CHECK(find_drift(dead, dead).faults.empty());
+}
+
 }  // namespace

@@ -91,7 +91,8 @@ def from_to(linkcast, jobs):
     with tempfile.TemporaryDirectory() as folder:
         for name, seen, unseen in jobs:
             profile = pathlib.Path(folder) / "profile.yaml"
-            if run(linkcast, "calibrate", "fit", *seen, "--hold-back", "0%", "-o", profile, "--json") is None:
+            fit = ("calibrate", "fit", *seen, "--hold-back", "0%", "--force", "-o", profile, "--json")
+            if run(linkcast, *fit) is None:
                 continue
             after = run(linkcast, "validate", *unseen, "--json", "--profile", profile)
             before = run(linkcast, "validate", *unseen, "--json")

@@ -90,3 +90,58 @@ TEST_CASE("a profile reaches run, and a wrong one is refused at its line") {
   CHECK(wrong.status == 2);
   CHECK(wrong.err.find("slow.yaml:5:5: error: the catalog has no part 'xoen'") != std::string::npos);
 }
+
+TEST_CASE("numbers that no hardware has are refused in a profile, at their place") {
+  const Folder folder;
+  const auto profile = folder.file("odd.yaml");
+  std::ofstream{profile} << "schema: linkcast.profile/1\nname: odd\nparts:\n  gpus:\n    h100-sxm:\n"
+                            "      nvls_efficiency: {value: 40}\n      jitter: 3 s\n";
+  const auto ran = typed("topo show dgx-h100 --profile \"" + profile + "\"");
+  CHECK(ran.status == 2);
+  CHECK(ran.err.find("odd.yaml:6:32: error: 'nvls_efficiency' cannot be 40") != std::string::npos);
+  CHECK(ran.err.find("odd.yaml:7:15: error: 'jitter' cannot be 3000000 us") != std::string::npos);
+}
+
+TEST_CASE("a profile in use is said, and that it is of another machine") {
+  const Folder folder;
+  const auto profile = folder.file("ours.yaml");
+  std::ofstream{profile} << "schema: linkcast.profile/1\nname: ours\nsystem: dgx-h100\nparts:\n  gpus:\n"
+                            "    h100-sxm: {nvls_efficiency: 0.6}\n";
+  const auto own = typed("collective all_reduce --topology dgx-h100 --size 1G --profile \"" + profile + "\"").out;
+  CHECK(own.find("# profile: ours (") != std::string::npos);
+  CHECK(own.find("warning") == std::string::npos);
+  // It brings no errors of its own: those that ship are of another model.
+  CHECK(own.find("*: this machine") != std::string::npos);
+  const auto other = typed("collective all_reduce --topology dgx-a100 --size 1G --profile \"" + profile + "\"").out;
+  CHECK(other.find("# warning: the profile is of dgx-h100, not of dgx-a100") != std::string::npos);
+}
+
+TEST_CASE("what cannot be fitted is refused before or after the fit, and no file is replaced") {
+  const auto other = typed("calibrate fit " + series + " --system dgx-a100");
+  CHECK(other.status == 2);
+  CHECK(other.err.find("was measured on dgx-h100, not on dgx-a100") != std::string::npos);
+  CHECK(typed("validate " + series + " --system dgx-a100").status == 2);
+
+  const auto typo = typed("calibrate fit " + series + " --only gpus.h100-sxm.simpel");
+  CHECK(typo.status == 2);
+  CHECK(typo.err.find("did you mean 'gpus.h100-sxm.simple'?") != std::string::npos);
+
+  const Folder folder;
+  const auto there = folder.file("there.yaml");
+  std::ofstream{there} << "precious\n";
+  const auto kept = typed("calibrate fit " + series + " -o \"" + there + "\"");
+  CHECK(kept.status == 2);
+  CHECK(kept.err.find("is there already") != std::string::npos);
+
+  // Milliseconds where microseconds are expected: 1 GiB among four GPUs in 5 s.
+  const auto ms = folder.file("ms.yaml");
+  std::ofstream out{ms};
+  out << "id: ms\nsource: nobody\nkind: collective\nsystem: dgx-h100\nnodes: 1\ngpus_per_node: 4\nranks: 4\n"
+         "collective: all_reduce\ndtype: float\nredop: sum\nhealth: ok\ncolumns: [size_bytes, time_us]\nrows:\n";
+  for (int i = 20; i <= 30; ++i) out << "- [" << (1 << i) << ", " << 50000 + (1 << i) / 200 << "]\n";
+  out.close();
+  const auto unit = typed("calibrate fit \"" + ms + "\"");
+  CHECK(unit.status == 2);
+  CHECK(unit.err.find("is a unit wrong") != std::string::npos);
+  CHECK(typed("validate \"" + ms + "\"").out.find("is a unit wrong") != std::string::npos);
+}

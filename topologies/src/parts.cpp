@@ -18,20 +18,38 @@ namespace {
 /// Numbers far beyond any hardware are typing errors.
 constexpr int max_small = 1 << 20;
 
+std::string in_words(double value, Unit unit) { return value == 0 ? std::string{"0"} : to_text(value, unit); }
+
+/// Whether the number that was read is possible; says at its place where it is not.
+bool possible(MapReader& r, std::string_view key, double value, double low, double high, Unit unit) {
+  if (value >= low && value <= high) return true;
+  const auto* at = r.find(key);
+  if (const auto* inner = at->get("value")) at = inner;
+  r.problem(*at, fmt::format("'{}' cannot be {}", key, in_words(value, unit)),
+            fmt::format("from {} to {}", in_words(low, unit), in_words(high, unit)));
+  return false;
+}
+
 template <typename T, typename Table>
 void read_fields(MapReader& r, T& out, const Table& table) {
   for (const auto& field : table) {
+    const auto fits = [&](double value, Unit unit) {
+      return possible(r, field.key, value, field.low, field.high, unit);
+    };
     std::visit(
         [&](auto member) {
           using V = std::remove_reference_t<decltype(out.*member)>;
           if constexpr (std::is_same_v<V, sim::Rate>) {
-            if (auto v = r.rate(field.key, field.required)) out.*member = *v;
+            const auto v = r.rate(field.key, field.required);
+            if (v && fits(static_cast<double>(v->bytes_per_second()), Unit::rate)) out.*member = *v;
           } else if constexpr (std::is_same_v<V, sim::Time>) {
-            if (auto v = r.time(field.key, field.required)) out.*member = *v;
+            const auto v = r.time(field.key, field.required);
+            if (v && fits(v->seconds(), Unit::time)) out.*member = *v;
           } else if constexpr (std::is_same_v<V, sim::Bytes>) {
             if (auto v = r.size(field.key, field.required)) out.*member = *v;
           } else if constexpr (std::is_same_v<V, double>) {
-            if (auto v = r.ratio(field.key, 0, 1e9, field.required)) out.*member = *v;
+            const auto v = r.ratio(field.key, 0, 1e9, field.required);
+            if (v && fits(*v, Unit::none)) out.*member = *v;
           } else {
             if (auto v = r.integer(field.key, 0, max_small, field.required)) out.*member = static_cast<int>(*v);
           }

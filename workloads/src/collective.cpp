@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "launch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/topologies/nccl_view.hpp"
+#include "linkcast/workloads/algorithm_plan.hpp"
 #include "schedule.hpp"
 
 namespace linkcast::workloads {
@@ -81,8 +83,10 @@ std::string platform_of(const topologies::Cluster& cluster) {
 }  // namespace
 
 models::nccl::Communicator communicator_of(const topologies::Cluster& cluster, const models::nccl::Version& version,
-                                           const models::nccl::Environment& env) {
+                                           const models::nccl::Environment& env,
+                                           std::shared_ptr<const models::nccl::Tuner> tuner) {
   models::nccl::Config config;
+  config.tuner = std::move(tuner);
   config.version = version;
   config.env = env;
   config.nodes = cluster.nodes();
@@ -112,13 +116,14 @@ struct CollectiveModel::Impl {
   Edges edges;
   sim::ResourceTable resources;
   mutable ShapeCache shapes, shapes_in_classes;
+  mutable std::set<std::pair<const AlgorithmPlan*, Op>> checked;  // algorithms for whatever is called
 
   Impl(topologies::Cluster c, CommunicatorOptions o)
       : cluster{std::move(c)},
         options{std::move(o)},
         chosen{options.chosen ? options.chosen
                               : std::make_shared<const models::nccl::Communicator>(
-                                    communicator_of(cluster, options.nccl, options.env))},
+                                    communicator_of(cluster, options.nccl, options.env, options.tuner))},
         comm{*chosen},
         edges{cluster, options.nccl, options.env},
         resources{cluster.resources()} {}
@@ -149,12 +154,32 @@ struct CollectiveModel::Impl {
         "use --fidelity flow, or fewer nodes");
   }
 
+  /// The algorithm from a file that takes NCCL's place for a call.
+  const AlgorithmPlan* written(const Call& call) const {
+    for (const auto& plan : options.algorithms) {
+      if (!plan->fits(call.op, call.bytes.count())) continue;
+      if (plan->ranks() != comm.ranks())
+        throw sim::InputError(
+            fmt::format("{} is for {} GPUs, but {} take part", plan->file, plan->ranks(), comm.ranks()),
+            fmt::format("--gpus and --nodes choose {} of them", plan->ranks()));
+      if ((call.op == Op::broadcast || call.op == Op::reduce) && call.root != plan->root)
+        throw sim::InputError(fmt::format("{} has root {}, not {}", plan->file, plan->root, call.root),
+                              fmt::format("--root {}", plan->root));
+      if (!plan->op && checked.emplace(plan.get(), call.op).second) {
+        if (auto wrong = check_algorithm(*plan, call.op); !wrong.empty()) throw sim::InputError(std::move(wrong), "");
+      }
+      return plan.get();
+    }
+    return nullptr;
+  }
+
   /// `classify`: for a call that has the links for itself.
   Schedule schedule(const Call& call, bool classify) const {
     classify = classify && comm.nodes() > 1;
     const Context c{cluster,  fabric(),    comm, edges, gpu(), resources, classify ? shapes_in_classes : shapes,
                     classify, options.fold};
     const Fidelity f = options.fidelity;
+    if (const auto* plan = written(call)) return build_algorithm(c, call, *plan);
     if (by_send_recv(call.op) && !call.symmetric_windows) return build_p2p(c, call, f);
     const auto plan = comm.plan(call);
     if (f == Fidelity::chunk) check_chunk_memory(call, plan);

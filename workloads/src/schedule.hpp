@@ -67,5 +67,7 @@ Schedule build_pat(const Context& c, const models::nccl::Call& call, const model
 Schedule build_in_network(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan);
 Schedule build_symmetric(const Context& c, const models::nccl::Call& call, const models::nccl::Plan& plan, Fidelity f);
 Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fidelity f);
+/// At any fidelity the same: chunk by chunk.
+Schedule build_algorithm(const Context& c, const models::nccl::Call& call, const AlgorithmPlan& plan);
 
 }  // namespace linkcast::workloads

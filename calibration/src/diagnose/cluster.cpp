@@ -112,21 +112,6 @@ topologies::Fabric with_nics(const topologies::Fabric& node, int count, double g
   throw sim::InputError(fmt::format("{} NICs do not fit into '{}'", count, node.name()), "say the topology");
 }
 
-struct Nics {
-  int count = 0;
-  double gbps = 0;
-};
-
-Nics nics_of(const topologies::Fabric& node) {
-  Nics out;
-  for (const auto& d : node.devices()) {
-    if (d.kind != topologies::DeviceKind::nic) continue;
-    ++out.count;
-    if (const auto it = d.attributes.find("gbps"); it != d.attributes.end()) out.gbps = std::stod(it->second);
-  }
-  return out;
-}
-
 std::string usual_network(const topologies::Fabric& node) {
   for (const auto& d : node.devices())
     if (const auto it = d.attributes.find("fabric"); d.kind == topologies::DeviceKind::nic && it != d.attributes.end())
@@ -153,6 +138,16 @@ topologies::Cluster slowed(topologies::Cluster cluster, const Edit& edit) {
 }
 
 }  // namespace
+
+Nics nics_of(const topologies::Fabric& machine) {
+  Nics out;
+  for (const auto& d : machine.devices()) {
+    if (d.kind != topologies::DeviceKind::nic) continue;
+    out.names.push_back(d.name);
+    if (const auto it = d.attributes.find("gbps"); it != d.attributes.end()) out.gbps = std::stod(it->second);
+  }
+  return out;
+}
 
 std::string Edit::key() const {
   std::string out = fmt::format("{}|{}|{}|{}|{:.3f}|{:.3f}|{:.3f}|{}", pcie_link, lanes, no_pcie_p2p, network, cables,
@@ -186,10 +181,11 @@ topologies::Cluster cluster_of(const Machine& m, int nodes, int gpus, const Edit
   auto node = first.size() == whole.gpus().size() ? whole : whole.slice(first);
   if (nodes == 1) return topologies::Cluster{node};
   const auto own = nics_of(node);
-  const int count = edit.nics > 0 ? edit.nics : m.nics > 0 ? m.nics : own.count;
+  const int has = static_cast<int>(own.names.size());
+  const int count = edit.nics > 0 ? edit.nics : m.nics > 0 ? m.nics : has;
   const double gbps = m.nic_gbps > 0 ? m.nic_gbps : own.gbps;
   const auto kind = network.empty() ? usual_network(node) : network;
-  if (count != own.count || gbps != own.gbps) node = with_nics(node, count, gbps, kind == "efa");
+  if (count != has || gbps != own.gbps) node = with_nics(node, count, gbps, kind == "efa");
   return slowed(topologies::ideal_cluster(node, nodes, kind, m.profile.get()), edit);
 }
 

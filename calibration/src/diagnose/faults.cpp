@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "pair_rates.hpp"
+
 namespace linkcast::calibration::diagnosis {
 
 using models::nccl::Op;
@@ -59,7 +61,7 @@ std::vector<double> severities(double least, double most, int every) {
   return out;
 }
 
-Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardware& hardware) {
+Scene scene_of(const Predictor& predictor, const Evidence& evidence) {
   const auto& machine = predictor.machine();
   Scene s;
   s.gpus = machine.gpus;
@@ -74,25 +76,29 @@ Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardw
     s.tests |= o.kind == Kind::test;
   }
   s.peers = machine.peers;
-  s.amd = hardware.cpu.find("AMD") != std::string::npos || hardware.cpu.find("EPYC") != std::string::npos;
+  s.lanes = machine.lanes;
   try {
     const auto fabric = cluster_of(machine, 1, machine.gpus, {}).machine(0);
     const auto gpus = fabric.gpus();
     s.multicast = machine.gpu_known && gpus.size() > 1 && fabric.nvls(gpus);
-    s.pcie_peers = fabric.pcie_p2p();
+    s.patched = !machine.peers && fabric.pcie_p2p();
+    const PairRates rates{fabric};
+    if (gpus.size() > 1 && rates.best_pair(false) > 0) s.staged_share = rates.staged(false) / rates.best_pair(false);
     if (machine.gpu_known) s.compute_capability = fabric.gpu_model(gpus.front()).compute_capability;
     int nics = 0;
     for (const auto& d : fabric.devices()) nics += d.kind == topologies::DeviceKind::nic ? 1 : 0;
     if (s.nics == 0) s.nics = nics;
     for (const auto& link : fabric.links()) {
       const auto first = gpus.front();
-      if (link.kind == models::LinkKind::pcie && (link.a == first || link.b == first))
-        s.pcie = slot_words(link.bare.GBps(), link.width);
+      const bool of_first = link.a == first || link.b == first;
+      if (link.kind == models::LinkKind::pcie && of_first)
+        s.pcie = slot_words(link.bare.GBps(), link.width), s.lanes = link.width;
       if (link.kind != models::LinkKind::nvlink) continue;
       s.nvlink = true;
+      if (of_first) s.nvlinks += link.width;
       const auto& a = fabric.devices()[static_cast<std::size_t>(link.a)];
       const auto& b = fabric.devices()[static_cast<std::size_t>(link.b)];
-      if (s.switch_link.empty() && (a.name == "gpu[0]" || b.name == "gpu[0]")) s.switch_link = a.name + "-" + b.name;
+      if (s.switch_link.empty() && of_first) s.switch_link = a.name + "-" + b.name, s.switch_width = link.width;
     }
   } catch (const sim::InputError&) {
   }
@@ -152,7 +158,7 @@ void add_normal(const Scene& s, const Evidence& evidence, std::vector<Hypothesis
 std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence) {
   std::vector<Hypothesis> out;
   add_normal(scene, evidence, out);
-  if (scene.gpu_known) add_faults_inside(scene, evidence, out);
+  add_faults_inside(scene, evidence, out);
   add_faults_of_network(scene, evidence, out);
   add_faults_of_pairs(scene, evidence, out);
   // Something that is none of these: everything of one scope is slower by one factor.
@@ -203,24 +209,12 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
     h.confirm = "rerun with -n 100 -b 1M -e 1G -f 2 and watch clocks and retries (nvidia-smi dmon, perfquery)";
     out.push_back(std::move(h));
   }
-  // Of a machine that nobody knows the shape still tells: a hump first, while caches hold the buffers (25 to 35 %
-  // below, or a hump and a lower plateau, in public threads; add_faults_inside has the same for known machines).
-  const auto humps = severities(0.6, 0.87);
-  for (const double drop : humps) {
-    if (!shapes || scene.gpu_known || scene.several) break;
-    Hypothesis h;
-    h.cause = "CPU/NUMA binding: process or buffers on the wrong socket";
-    h.prior = 0.03 / static_cast<double>(humps.size());
-    h.share = [drop](const Observation& o) { return o.kind == Kind::shape ? drop : 1.0; };
-    h.says = "copies through the host cross sockets; large sizes fall behind middle ones";
-    h.confirm = "nvidia-smi topo -m; numactl --cpunodebind=<node> --membind=<node> …, or mpirun --bind-to none";
-    out.push_back(std::move(h));
-  }
   double normals = 0, faults = 0;
   for (const auto& h : out) (h.normal ? normals : faults) += h.prior;
-  // Four of ten people who asked had a healthy machine; of those who only check, most. Where the driver denies peers,
-  // most boxes do not have what a healthy one is taken to have.
-  const double healthy = !scene.peers ? 0.3 : scene.asked ? 0.4 : 0.8;
+  // Four of ten people who asked in public had a healthy machine, and whoever calls this asks: the form in which the
+  // numbers come says nothing of the machine. Where the stock driver denies the peers that a healthy box is taken to
+  // have, fewer boxes have them.
+  const double healthy = scene.patched ? 0.3 : 0.4;
   for (auto& h : out) h.prior *= h.normal ? healthy / normals : (1 - healthy) / faults;
   return out;
 }

@@ -26,19 +26,23 @@ struct Hypothesis {
 
 /// What of all the faults can be asked here.
 struct Scene {
-  bool nvlink = false, multicast = false, pcie_peers = false;
+  bool nvlink = false, multicast = false;
   bool peers = true;                     // over PCIe, with the stock driver
-  bool asked = false;                    // somebody put a question; else a log was handed in
+  bool patched = false;                  // what is taken for healthy has peers that the stock driver denies
   bool inside = false, several = false;  // collectives in a machine, over machines
   bool pairs = false, tests = false, figures = false;
   int gpus = 8, nics = 0;
   double nic_gbps = 0;
   std::string network, switch_link;  // an NVLink that can be taken down, as an override names it
+  int switch_width = 0;              // how many NVLinks it is
+  int nvlinks = 0;                   // of one GPU
   std::string pcie;                  // "PCIe gen 4 x16": slot of a GPU; empty: none
+  int lanes = 16;                    // of that slot
+  double staged_share = 0;           // what a copy through host memory is to a copy between peers; 0: not known
   int compute_capability = 0;        // 0: not known
-  bool amd = false, gpu_known = true;
+  bool gpu_known = true;
 };
-Scene scene_of(const Predictor& predictor, const Evidence& evidence, const Hardware& hardware);
+Scene scene_of(const Predictor& predictor, const Evidence& evidence);
 
 /// Shares of the whole that a fault may leave, from `most` down to `least`, each a tenth below the one before. All
 /// faults draw from the same steps, so that what was simulated for one is known for all. Every so many of them, where

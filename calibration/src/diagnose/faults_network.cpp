@@ -53,27 +53,32 @@ class List {
     auto shares = severities(0.05, 0.85, 2);
     const double each = 0.6 / many(shares);
     shares.insert(shares.begin(), 1.0);
+    // Small messages may wait for the proxy's copies as well, and the largest sizes fall behind: by how much is not
+    // published, so by anything to a quarter and to a half.
+    auto waits = severities(0.25, 0.7, 3), plateaus = severities(0.5, 0.9, 3);
+    waits.insert(waits.begin(), 1.0), plateaus.insert(plateaus.begin(), 1.0);
+    const double prior = (e_.crippling.contains("NCCL_NET_GDR_LEVEL") ? 2.0 : 0.11) / many(waits) / many(plateaus);
     for (const double f : shares)
-      for (const auto& [small, plateau] : {std::pair{1.0, 1.0}, {0.6, 1.0}, {0.35, 1.0}, {0.35, 0.5}}) {
-        auto h = fault("GPUDirect RDMA off: every byte is staged through host memory",
-                       (e_.crippling.contains("NCCL_NET_GDR_LEVEL") ? 2.0 : 0.11) / 4 * (f == 1.0 ? 0.4 : each),
-                       "NICs do not reach GPU memory: staged through the host, flat from 8 to 16 MiB on",
-                       "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep GDRDMA; lsmod | grep -e nvidia_peermem");
-        h.software.env["NCCL_NET_GDR_LEVEL"] = "LOC";
-        // Small messages wait for the proxy's copies through the host as well.
-        slow_cables(std::move(h), f, f, 1);
-        out_.back().share = [small = small, plateau = plateau, f = f](const Observation& o) {
-          if (o.kind == Kind::expert && o.several_nodes) return f;
-          if (o.kind == Kind::shape) return o.several_nodes ? plateau : 1.0;
-          if (o.kind == Kind::test) return o.memory == MemoryKind::gpu ? std::min(f, 0.7) : 1.0;
-          return outside(o) && o.size && *o.size < sim::mib(1) ? small : 1.0;
-        };
-      }
+      for (const double small : waits)
+        for (const double plateau : plateaus) {
+          auto h =
+              fault("GPUDirect RDMA off: every byte is staged through host memory", prior * (f == 1.0 ? 0.4 : each),
+                    "NICs do not reach GPU memory: staged through the host, flat from 8 to 16 MiB on",
+                    "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep GDRDMA; lsmod | grep -e nvidia_peermem");
+          h.software.env["NCCL_NET_GDR_LEVEL"] = "LOC";
+          slow_cables(std::move(h), f, f, 1);
+          out_.back().share = [small, plateau, f](const Observation& o) {
+            if (o.kind == Kind::expert && o.several_nodes) return f;
+            if (o.kind == Kind::shape) return o.several_nodes ? plateau : 1.0;
+            if (o.kind == Kind::test) return o.memory == MemoryKind::gpu ? f : 1.0;
+            return outside(o) && o.size && *o.size < sim::mib(1) ? small : 1.0;
+          };
+        }
     reads();
-    // The NIC waits for each write in order. CPUs of chiplets (AMD) order them across dies, the others hardly lose.
+    // The NIC waits for each write in order (found on AMD hosts; others have the same setting).
     const auto ordered = severities(0.58, 0.87);
     for (const double f : ordered)
-      slow_cables(fault("PCIe relaxed ordering off", (s_.amd ? 0.06 : 0.015) / many(ordered),
+      slow_cables(fault("PCIe relaxed ordering off", 0.03 / many(ordered),
                         fmt::format("the NIC waits for each write in order: {:.0f} % of its rate", 100 * f),
                         "NCCL_IB_PCI_RELAXED_ORDERING=1 all_reduce_perf …; lspci -vvv | grep RlxdOrd"),
                   f, f, f);
@@ -150,15 +155,16 @@ class List {
         e_.said_tcp || e_.crippling.contains("NCCL_IB_DISABLE") || e_.crippling.contains("NCCL_NET") ? 2.0 : 0.06;
     slow_sockets(prior);
     // How fast the kernel's stack is differs more between hosts than anything that the model has of it.
-    auto rates = severities(0.25, 1.0, 3);
-    for (const double faster : {1.0, 1.5, 2.2}) rates.push_back(faster);
-    for (const double small : {1.0, 0.45})
+    // No range is published: from four times slower to two and a half times faster than the catalog's.
+    std::vector<double> rates;
+    for (double f = 2.5; f > 0.25; f *= 0.729) rates.push_back(f);
+    const auto waits = socket_waits();
+    for (const double small : waits)
       for (const double f : rates) {
-        auto h = fault("TCP sockets instead of RDMA (no plugin or verbs, IPoIB)", prior / 2 / many(rates),
+        auto h = fault("TCP sockets instead of RDMA (no plugin or verbs, IPoIB)", prior / many(waits) / many(rates),
                        "NCCL fell back to sockets: no RDMA, bytes go through the kernel",
                        "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep -E 'NET/(IB|Socket|OFI)|Using network'");
         h.edit.network = "tcp";
-        // Small calls wait for the kernel's network stack, which differs more than its rate.
         h.share = [f, small](const Observation& o) {
           if (!outside(o)) return 1.0;
           if (o.kind == Kind::expert) return 0.1 * f;
@@ -168,14 +174,23 @@ class List {
       }
   }
 
+  /// Small calls wait for the kernel's network stack: by anything to a fifth of the rate (no range is published).
+  static std::vector<double> socket_waits() {
+    auto out = severities(0.2, 0.9, 4);
+    out.insert(out.begin(), 1.0);
+    return out;
+  }
+
   /// The same where sockets are slower than the model has them, up to IPoIB without offloads.
   void slow_sockets(double prior) {
     const auto shares = severities(0.012, 0.2, 2);
+    const auto waits = socket_waits();
     for (const double f : shares)
-      for (const double small : {1.0, 0.45, 0.2}) {
-        auto h = fault("TCP sockets instead of RDMA (no plugin or verbs, IPoIB)", prior / 6 / many(shares),
-                       fmt::format("NCCL fell back to sockets: {:.1f} % of what the NICs carry", 100 * f),
-                       "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep -E 'NET/(IB|Socket|OFI)|Using network'");
+      for (const double small : waits) {
+        auto h =
+            fault("TCP sockets instead of RDMA (no plugin or verbs, IPoIB)", prior / 2 / many(waits) / many(shares),
+                  fmt::format("NCCL fell back to sockets: {:.1f} % of what the NICs carry", 100 * f),
+                  "NCCL_DEBUG=INFO all_reduce_perf … 2>&1 | grep -E 'NET/(IB|Socket|OFI)|Using network'");
         h.edit.cables = f;
         h.software.env["NCCL_NET_GDR_LEVEL"] = "LOC";
         h.share = [f, small](const Observation& o) {

@@ -43,7 +43,8 @@ struct Machine {
   std::string name;     // in words
   bool gpu_known = true;
   bool in_catalog = true;  // measured as it is, not made up from parts
-  bool peers = true;       // over PCIe, with the stock driver
+  bool peers = true;       // GPUs reach each other, with the stock driver
+  bool cards = false;      // over PCIe only: which of them share a switch or a socket is often not said
   bool described_network = false;
   int nodes = 1, gpus = 8;  // GPUs of one node that take part
   int nics = 0;             // of one node; 0: its own
@@ -59,10 +60,19 @@ Machine machine_of(const Hardware& hardware, const std::optional<std::string>& s
 /// From --topology.
 Machine machine_of_topology(const std::string& topology, const std::map<std::string, std::string>& params,
                             const Hardware& hardware);
-/// "InfiniBand NDR" -> "ib"; empty: nothing is said.
+/// "InfiniBand NDR" -> "ib"; empty: nothing is said, or NVLink.
 std::string kind_of_network(const std::string& words);
-/// As kind_of_network, for a word that is an option's: sim::InputError where it is none.
-std::string network_named(const std::string& word);
+bool names_nvlink(const std::string& words);
+/// As kind_of_network, for an option: sim::InputError where none of its words names a network.
+std::string network_named(const std::string& words);
+
+/// NICs as the fabric has them.
+struct Nics {
+  std::vector<std::string> names;
+  double gbps = 0;  // of one
+};
+Nics nics_of(const topologies::Fabric& machine);
+
 /// "2 nodes of 8 x H100".
 std::string words_of(const Machine& machine);
 

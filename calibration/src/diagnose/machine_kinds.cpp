@@ -2,8 +2,9 @@
 #include "machine_kinds.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
+
+#include "../text_scan.hpp"
 
 namespace linkcast::calibration::diagnosis {
 namespace {
@@ -83,21 +84,10 @@ constexpr std::array kinds = {
 };
 const GpuKind a800_kind{{"a800"}, "dgx-a100", 8, "", "gpu-card", a800};
 
-std::vector<std::string> words_of(std::string_view name) {
-  std::vector<std::string> words(1);
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      words.back().push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  return words;
-}
-
 }  // namespace
 
 const GpuKind* kind_of_gpu(std::string_view name) {
-  const auto words = words_of(name);
+  const auto words = words_in(name);
   const auto has = [&](std::string_view w) {
     return w.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& have) {
              // "SXM4", "SXM5" are the boards of a generation: "sxm" stands for all of them.

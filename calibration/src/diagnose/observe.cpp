@@ -117,7 +117,7 @@ Interval interval_of(const Machine& machine, models::nccl::Op op, bool several_n
   double bias = error ? error->percent / 100 / 0.6745 : floor;
   if (error && error->extrapolated) bias *= 1.3;
   // Which cards share a switch or a socket decides much of a PCIe box, and nobody says it.
-  if (!machine.in_catalog || machine.topology.rfind("pcie-", 0) == 0) bias = std::max(1.5 * bias, 2 * floor);
+  if (!machine.in_catalog || machine.cards) bias = std::max(1.5 * bias, 2 * floor);
   if (!machine.gpu_known) bias = std::max(bias, 0.3);
   bias = std::clamp(bias, floor, machine.gpu_known ? most[c] : 0.6);
   // Where the model is far off, it is not by the same factor at every size of a class.
@@ -147,7 +147,7 @@ Probe healthy_probe(const Machine& machine, const DiagnoseOptions& options,
       probe.env[name] = value;
   }
   // As good as the hardware allows: NCCL's own caution about distances is one of the causes.
-  if (machine.topology.empty() || machine.topology.rfind("pcie-", 0) == 0) {
+  if (machine.topology.empty() || machine.cards) {
     probe.env.try_emplace("NCCL_P2P_LEVEL", "SYS");
     probe.env.try_emplace("NCCL_NET_GDR_LEVEL", "SYS");
     probe.env.try_emplace("NCCL_NET_GDR_READ", "1");

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <regex>
 
+#include "../text_scan.hpp"
 #include "observe.hpp"
 #include "pair_rates.hpp"
 
@@ -16,17 +16,6 @@ using models::nccl::Op;
 using Metric = Figure::Metric;
 
 constexpr double ninety = 1.645;
-
-std::string lower(std::string_view s) {
-  std::string out(s);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
-bool says_any(const std::string& text, std::initializer_list<std::string_view> phrases) {
-  return std::any_of(phrases.begin(), phrases.end(),
-                     [&](std::string_view p) { return text.find(p) != std::string::npos; });
-}
 
 /// "4M-1024M", "1K to 8G": powers of two from the one to the other.
 std::vector<sim::Bytes> sweep_in_words(const std::string& text) {

@@ -24,10 +24,12 @@ std::string Software::key() const {
 namespace {
 
 /// Of a network that is described the NICs keep their cables; NCCL is told which of them to take.
-std::string some_nics(const Machine& machine, int used) {
-  const int all = std::max(1, machine.nics);
+std::string some_nics(const topologies::Fabric& machine, int used) {
+  const auto names = nics_of(machine).names;
+  const int all = static_cast<int>(names.size());
   std::string list;
-  for (int i = 0; i < std::min(used, all); ++i) list += fmt::format("{}mlx5_{}", i == 0 ? "=" : ",", i * all / used);
+  for (int i = 0; i < std::min(used, all); ++i)
+    list += (i == 0 ? "=" : ",") + names[static_cast<std::size_t>(i * all / used)];
   return list;
 }
 
@@ -46,7 +48,9 @@ std::vector<Prediction> Predictor::simulate(const Probe& probe, const Edit& edit
     } catch (const sim::InputError&) {  // NCCL ignores what it does not know
     }
   }
-  if (machine_.described_network && edit.nics > 0) options.env.set("NCCL_IB_HCA", some_nics(machine_, edit.nics));
+  auto cluster = cluster_of(machine_, probe.nodes, probe.gpus, edit);
+  if (machine_.described_network && edit.nics > 0 && !options.env.get("NCCL_IB_HCA"))
+    options.env.set("NCCL_IB_HCA", some_nics(cluster.machine(0), edit.nics));
   options.launch = probe.launch;
   options.launch_floor = software.floor;
   // NCCL does not see what a cable carries: its search, most of the work, is the same for all of them.
@@ -58,7 +62,7 @@ std::vector<Prediction> Predictor::simulate(const Probe& probe, const Edit& edit
     const std::lock_guard lock{mutex_};
     if (const auto it = chosen_.find(key); it != chosen_.end()) options.chosen = it->second;
   }
-  const workloads::CollectiveModel model(cluster_of(machine_, probe.nodes, probe.gpus, edit), std::move(options));
+  const workloads::CollectiveModel model(std::move(cluster), std::move(options));
   {
     const std::lock_guard lock{mutex_};
     chosen_.try_emplace(std::move(key), model.chosen());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "linkcast/models/nccl/tuner.hpp"
 #include "nccl/communicator_impl.hpp"
 #include "nccl/region_tuner.hpp"
 
@@ -101,6 +102,43 @@ std::vector<Choice> Communicator::Impl::candidates(const Call& call) const {
       std::rotate(found.begin(), it, it + 1);
       found.front().reason = "NVLS/Simple: NCCL_CTA_POLICY=EFFICIENCY takes it for registered buffers";
     }
+  }
+  const auto take = [&](Algorithm algorithm, Protocol protocol, int channels, const std::string& why) {
+    const auto it = std::find_if(found.begin(), found.end(),
+                                 [&](const Choice& f) { return f.algorithm == algorithm && f.protocol == protocol; });
+    if (it == found.end()) return false;
+    std::rotate(found.begin(), it, it + 1);
+    found.front().channels = channels;
+    found.front().reason = spelled(found.front()) + why;
+    return true;
+  };
+  if (const auto& s = call.selection) {
+    if (!take(s->algorithm, s->protocol, s->channels, ": asked for")) {
+      throw sim::InputError{std::string{name_of(s->algorithm)} + "/" + std::string{name_of(s->protocol)} +
+                                " is not possible for " + std::string{nccl_name_of(call.op)} + " here",
+                            "possible here is " + spelled(found.front())};
+    }
+    return found;
+  }
+  if (config.tuner) {
+    // The example plugin's getCollInfo: the first rule that matches and is possible; none: one channel.
+    const auto& rules = config.tuner->rules;
+    const auto at = [&](const TunerRule& r) { return config.tuner->file + ":" + std::to_string(r.line); };
+    std::string skipped;
+    for (const auto i : config.tuner->matching(call.op, call.bytes.count(), config.nodes, ranks, call.registered)) {
+      const auto& r = rules[i];
+      const int channels = r.channels < 0 ? tuner_default_channels : r.channels;
+      const auto why = ": the rule at " + at(r) + " takes it, on " +
+                       (r.channels < 0 ? "1 channel (the plugin's answer to -1)"
+                                       : std::to_string(channels) + (channels == 1 ? " channel" : " channels")) +
+                       skipped;
+      if (take(r.algorithm, r.protocol, channels, why)) return found;
+      skipped += "; not possible here: " + at(r);
+    }
+    found.front().channels = tuner_default_channels;
+    found.front().reason += "; no rule of " + config.tuner->file +
+                            " applies, and for such calls the example plugin answers 1 channel" + skipped;
+    return found;
   }
   // A plugin's tuner comes before NCCL's model; what is not possible here it skips.
   for (const auto& pick : region_tuner(tuner, call.op, call.bytes.count(), ranks, config.nodes)) {

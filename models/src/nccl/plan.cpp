@@ -62,6 +62,9 @@ Plan Communicator::Impl::plan(const Call& call) const {
     while (channels >= 2 && total < channels * threads * threshold) --channels;
     while (total < channels * threads * threshold && threads % 128 == 0) threads /= 2;
   }
+  // A tuner's number takes the place of NCCL's after that (ncclGetAlgoInfo), up to what was set up.
+  if (const int asked = plan.choice.channels; asked > 0)
+    channels = std::min(asked, on_switch ? std::max(1, counts.nvls) : std::max(1, counts.comm));
   if (cut.protocol == Protocol::simple && cut.algorithm == Algorithm::ring) threads += 32;  // a warp that synchronises
   if (cut.protocol == Protocol::simple && cut.algorithm == Algorithm::tree) threads += 128;
   threads = std::max(threads, 96);

@@ -11,11 +11,14 @@
 #include "byte_source.hpp"
 #include "flight_recorder.hpp"
 #include "inspector.hpp"
+#include "kineto.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "native.hpp"
 #include "nccl_log.hpp"
 #include "nccl_profiler.hpp"
 #include "nsys.hpp"
+#include "param_comms.hpp"
+#include "pytorch_et.hpp"
 #include "recorded.hpp"
 
 namespace linkcast::workloads {
@@ -30,6 +33,10 @@ constexpr std::array table{
     Format{"nccl-inspector", "NCCL inspector's JSON Lines", is_inspector, open_inspector},
     Format{"nccl-profiler", "NCCL example profiler plugin's Chrome trace", is_nccl_profiler, open_nccl_profiler},
     Format{"nccl-log", "NCCL_DEBUG=INFO log (INIT and COLL)", is_nccl_log, open_nccl_log},
+    Format{"pytorch-et", "PyTorch execution trace (ExecutionTraceObserver), alone or beside a Kineto trace",
+           is_pytorch_et, open_pytorch_et},
+    Format{"kineto", "PyTorch profiler trace (Kineto JSON)", is_kineto, open_kineto},
+    Format{"param-comms", "PARAM communication trace (JSON)", is_param_comms, open_param_comms},
 };
 
 /// Numbers within names by their value.

@@ -66,7 +66,7 @@ class Log {
     int place = -1;        // rank in it; -1: not known
     std::uint64_t last = 0, repeat = 0, last_key = 0;
     bool called = false;
-    std::uint32_t batch = 0;
+    std::uint32_t batch = 0, stream = 0;
     bool in_batch = false;
   };
   struct Rank {
@@ -81,8 +81,15 @@ class Log {
   std::uint32_t process(std::string_view name) {
     if (name == last_process_name_) return last_process_;
     last_process_name_ = name;
+    if (const auto known = processes_.find(last_process_name_); known != processes_.end())
+      return last_process_ = known->second;
+    // What another process wrote without an end of line stands before the host's name, or has its beginning.
+    const auto pid = last_process_name_.substr(last_process_name_.rfind(':'));
+    for (const auto& [other, index] : by_pid_[pid])
+      if (name.ends_with(other) || std::string_view{other}.ends_with(name)) return last_process_ = index;
     last_process_ =
         processes_.try_emplace(last_process_name_, static_cast<std::uint32_t>(processes_.size())).first->second;
+    by_pid_[pid].emplace_back(last_process_name_, last_process_);
     return last_process_;
   }
 
@@ -149,12 +156,12 @@ class Log {
     c.rank = r;
     c.place = init.rank;
     communicators_[key] = c;
-    with_init_.emplace(p, true);
+    with_init_ = true;
   }
 
   /// INIT lines are missing: ranks are numbered when all is read.
   Communicator* unknown(const LogMessage& m, const LogCall& call, std::uint32_t p, const Lines& lines) {
-    if (with_init_.contains(p)) {
+    if (with_init_) {
       report().skip("a call on a communicator whose creation is not in the log", lines.where());
       return nullptr;
     }
@@ -203,8 +210,9 @@ class Log {
     out.bytes = *size;
     out.communicator = c->group;
     out.name = names_of(call.verb);
-    const auto [stream, fresh] = rank.streams.try_emplace(call.stream, static_cast<std::uint32_t>(rank.streams.size()));
-    out.stream = stream->second;
+    if (call.has_stream)
+      c->stream = rank.streams.try_emplace(call.stream, static_cast<std::uint32_t>(rank.streams.size())).first->second;
+    out.stream = c->stream;
     if (out.stream >= recording_.streams->size())
       recording_.streams->push_back(fmt::format("stream {}", recording_.streams->size()));
     const bool same = c->called && call.count_of_operations == c->last;
@@ -296,9 +304,10 @@ class Log {
   std::string last_process_name_;
   std::uint32_t last_process_ = 0, batches_ = 0;
   std::unordered_map<std::string, std::uint32_t> processes_;
+  std::unordered_map<std::string, std::vector<std::pair<std::string, std::uint32_t>>> by_pid_;
   std::unordered_map<std::pair<std::uint32_t, std::uint64_t>, std::size_t, KeyHash> rank_of_;
   std::unordered_map<std::pair<std::uint32_t, std::uint64_t>, Communicator, KeyHash> communicators_;
-  std::unordered_map<std::uint32_t, bool> with_init_;
+  bool with_init_ = false;
   std::vector<Rank> ranks_;
   std::unordered_map<std::string, std::uint32_t> group_of_;
   std::vector<RecordedGroup> groups_;

@@ -25,6 +25,7 @@ struct LogCall {
   std::int64_t count = 0, type = 0;
   int root = 0, ranks = 0, global_rank = -1;  // ranks, global_rank: -1 or 0: not said
   std::uint64_t communicator = 0, stream = 0;
+  bool has_stream = false;
 };
 /// A line of the COLL subsystem; nothing where it is cut or mixed with another. `is_call` says that it was meant to be.
 bool is_call(std::string_view text);

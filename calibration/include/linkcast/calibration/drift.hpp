@@ -40,11 +40,11 @@ struct DriftFinding {
   std::string place;  // "GPU 3", "GPU 0 to GPU 5", "node7, sending"; empty: all of it
   std::optional<sim::Bytes> from, to;
   int points = 0;
-  double baseline = 0, now = 0;  // medians
+  double baseline = 0, now = 0;  // medians; the baseline with what was found before it for the same points
   std::string unit;              // "us", "GB/s", "GB/s busbw"
   Change change;
   bool launch = false;  // of the host: a launch, or a collective below 1 MiB
-  bool beyond = false;  // on top of a finding above it, which holds the same points
+  bool beyond = false;  // on top of a finding or a launch above it, which holds the same points
 };
 
 /// What was looked at as a whole, drifted or not.
@@ -62,8 +62,14 @@ struct NotCompared {
   std::string what, reason;
 };
 
+/// Broken in the new measurements, whatever the times say: data came out wrong, a link carries nothing any more.
+struct DriftFault {
+  std::string what, reason;
+};
+
 struct Drift {
   DriftOptions options;
+  std::vector<DriftFault> faults;
   std::vector<DriftFinding> findings;  // slower ones first, then by what and place
   std::vector<DriftCompared> compared;
   std::vector<NotCompared> not_compared;
@@ -71,6 +77,7 @@ struct Drift {
   int tests = 0;
   bool slower() const;
   bool faster() const;
+  bool broken() const { return !faults.empty(); }
   /// Slower, but launches and collectives below 1 MiB only: the host's launch, not the links.
   bool only_launch() const;
 };

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -27,6 +28,7 @@ struct FitOptions {
   std::vector<std::string> only;  // paths or prefixes of paths to fit; empty: all that the data touch
   std::shared_ptr<const topologies::Profile> start;  // over the catalog's numbers: priors and starting point
   std::stop_token stop;
+  std::function<void(const std::string&)> progress;  // what it is at, in words; once in every iteration
 };
 
 struct FittedParameter {

@@ -39,7 +39,8 @@ struct Series {
   bool in_place = false;
   bool healthy = true;
   bool time_derived_from_busbw = false;
-  bool cpu_time = false;  // nccl-tests -C: the host's time to enqueue, not the collective's
+  bool cpu_time = false;       // nccl-tests -C: the host's time to enqueue, not the collective's
+  bool wrong_results = false;  // the tool's own check of what the ranks received failed
   std::string cuda;
   std::vector<std::string> devices;  // GPU names of an nccl-tests log
   int skipped_lines = 0;             // lines of the log that are neither table nor header

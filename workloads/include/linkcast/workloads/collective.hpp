@@ -19,6 +19,8 @@ namespace linkcast::workloads {
 enum class Fidelity : unsigned char { flow, chunk };
 std::string_view name_of(Fidelity f);
 
+struct AlgorithmPlan;  // algorithm_plan.hpp
+
 /// Of the communicator: the same for all its calls.
 struct CommunicatorOptions {
   models::nccl::Version nccl;
@@ -30,6 +32,10 @@ struct CommunicatorOptions {
   /// NCCL's choices, where they are known from a model of the same machines with other fitted numbers: they depend on
   /// what is connected to what, not on those. Nothing: they are worked out.
   std::shared_ptr<const models::nccl::Communicator> chosen = nullptr;
+  /// A tuner plugin's rules, which come before NCCL's model. With `chosen`: those that it was made with.
+  std::shared_ptr<const models::nccl::Tuner> tuner = nullptr;
+  /// Algorithms from files: the first that fits a call's collective and size takes NCCL's place.
+  std::vector<std::shared_ptr<const AlgorithmPlan>> algorithms = {};
 };
 
 struct CollectiveRow {
@@ -47,10 +53,11 @@ struct CollectiveRow {
 
 /// NCCL's choices for a communicator over all the ranks of a cluster.
 models::nccl::Communicator communicator_of(const topologies::Cluster& cluster, const models::nccl::Version& version,
-                                           const models::nccl::Environment& env);
+                                           const models::nccl::Environment& env,
+                                           std::shared_ptr<const models::nccl::Tuner> tuner = nullptr);
 
-/// A communicator over all the ranks of a cluster (Cluster::job, Fabric::slice for fewer). Reusable for many sizes; not shared
-/// between threads.
+/// A communicator over all the ranks of a cluster (Cluster::job, Fabric::slice for fewer). Reusable for many sizes; not
+/// shared between threads.
 class CollectiveModel {
  public:
   /// Throws sim::InputError: a GPU that cannot be reached, a contradictory environment.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,6 +29,8 @@ struct Graph {
   std::vector<std::pair<int, int>> inter;  // per channel: receiving and sending NET, -1 in one node
 };
 
+struct Tuner;  // tuner.hpp
+
 struct Config {
   Version version;
   Environment env;
@@ -35,6 +38,7 @@ struct Config {
   bool multicast = true;  // NVLS possible (Fabric::nvls)
   /// Kind of network and machine, for what plugins bring along (network_defaults.hpp); "" changes nothing.
   std::string network, platform;
+  std::shared_ptr<const Tuner> tuner = nullptr;  // a tuner plugin's rules: come before NCCL's model
   bool exhaustive = false;  // walk every attempt of the search to its end, as NCCL does: same result, slower
 };
 
@@ -56,6 +60,14 @@ struct Choice {
   double model_time_us = 0;  // NCCL's own estimate: it ranks, it does not predict
   std::string reason;        // one sentence for people: "Ring/LL: 15.0 us in NCCL's model, next NVLS/Simple 29.1 us"
   std::string kernel;        // of symmetric memory: "AllReduce_RSxLDMC_AGxSTMC"
+  int channels = -1;         // as a tuner or a selection says; -1: as many as NCCL takes
+};
+
+/// What somebody decides in NCCL's place for one call.
+struct Selection {
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
+  int channels = -1;  // -1: as many as NCCL takes
 };
 
 /// Attributes of one call that change NCCL's choices.
@@ -65,8 +77,9 @@ struct Call {
   std::string dtype = "float";  // nccl-tests' words: float, half, bfloat16, double, int8, …
   bool in_place = false;
   int root = 0;
-  bool registered = false;         // ncclCommRegister (-R 1)
-  bool symmetric_windows = false;  // -R 2
+  bool registered = false;                            // ncclCommRegister (-R 1)
+  bool symmetric_windows = false;                     // -R 2
+  std::optional<Selection> selection = std::nullopt;  // before a tuner's rules; not possible here: InputError
 };
 
 /// How a ring, tree or NVLS call is cut (NCCL enqueue.cc). Sizes are bytes of the channel's share of Call::bytes.
