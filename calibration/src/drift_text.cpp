@@ -75,7 +75,6 @@ std::string names_of(const Drift& d, bool slower) {
 std::string verdict(const Drift& d) {
   const auto tolerance = fmt::format("{:g} %", d.options.tolerance * 100);
   std::string out;
-  for (const auto& f : d.faults) out += fmt::format("broken: {} ({})\n", f.reason, f.what);
   if (d.compared.empty()) return out;
   if (d.slower()) {
     out = fmt::format("drifted: slower by more than {}: {}\n", tolerance, names_of(d, true));
@@ -92,6 +91,13 @@ std::string verdict(const Drift& d) {
     out = fmt::format("steady: nothing has changed by more than {}\n", tolerance);
   }
   if (d.faster()) out += fmt::format("faster than the baseline: {}\n", names_of(d, false));
+  return out;
+}
+
+/// What no time makes up for, before all else.
+std::string broken(const Drift& d) {
+  std::string out;
+  for (const auto& f : d.faults) out += fmt::format("broken: {} ({})\n", f.reason, f.what);
   return out;
 }
 
@@ -148,6 +154,8 @@ std::string remarks(const Drift& d) {
 
 }  // namespace
 
-std::string drift_text(const Drift& d) { return verdict(d) + findings_table(d) + compared_table(d) + remarks(d); }
+std::string drift_text(const Drift& d) {
+  return broken(d) + verdict(d) + findings_table(d) + compared_table(d) + remarks(d);
+}
 
 }  // namespace linkcast::calibration

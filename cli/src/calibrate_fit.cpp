@@ -40,7 +40,7 @@ double share(const std::string& text) {
 /// A line that overwrites itself on a terminal; elsewhere one every ten seconds, so that a short fit says nothing.
 std::function<void(const std::string&)> progress_on(Log& log) {
   using Clock = std::chrono::steady_clock;
-  constexpr auto first = std::chrono::seconds(5), between = std::chrono::seconds(10);
+  static constexpr auto first = std::chrono::seconds(5), between = std::chrono::seconds(10);
   return [&log, next = Clock::now() + first](const std::string& text) mutable {
     if (log.on_terminal()) return log.status(text);
     const auto now = Clock::now();

@@ -223,7 +223,8 @@ TEST_CASE("a published ring is right, and its separate steps cost what they cost
     gpus += step(s++, "s", r);
     for (int k = 1; k < 2 * n - 2; ++k) {
       const int chunk = (r + 2 * n - k) % n;
-      gpus += step(s++, k < n ? "rrc" : "r", chunk) + step(s++, "s", chunk);
+      gpus += step(s, k < n ? "rrc" : "r", chunk) + step(s + 1, "s", chunk);
+      s += 2;
     }
     gpus += step(s++, "r", (r + 2) % n) + "  </tb>\n </gpu>\n";
   }

@@ -2,7 +2,7 @@
 // something.
 #include "catch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
-#include "read_recording.hpp"
+#include "reader_files.hpp"
 
 using namespace linkcast;
 using namespace linkcast::test;

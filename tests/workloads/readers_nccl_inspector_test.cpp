@@ -1,7 +1,7 @@
 // The NCCL inspector's records: four lossy files of one run, the README's, and what is missing.
 #include "catch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
-#include "read_recording.hpp"
+#include "reader_files.hpp"
 
 using namespace linkcast;
 using namespace linkcast::test;

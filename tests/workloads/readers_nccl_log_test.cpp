@@ -1,7 +1,7 @@
 // NCCL_DEBUG logs: a real one of two builds of NCCL whose lines run into each other, and each dialect by itself.
 #include "catch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
-#include "read_recording.hpp"
+#include "reader_files.hpp"
 
 using namespace linkcast;
 using namespace linkcast::test;
@@ -87,7 +87,7 @@ TEST_CASE("NCCL log: two messages on one line, and one that is torn") {
   REQUIRE(all[1].size() == 3);
   CHECK(all[1][1].bytes == sim::Bytes{64});
   CHECK(skipped(recording, "cut or mixed") == 1);
-  CHECK(recording.report->skipped[0].first == folder.path() + "/x.log:6");
+  CHECK(recording.report->skipped[0].first == folder.path() + "/x.log:5");
   CHECK(noted(recording, "1 calls of rank 1 were not recorded"));
 }
 

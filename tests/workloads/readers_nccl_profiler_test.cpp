@@ -1,7 +1,7 @@
 // The example profiler plugin's trace: the README's, which is no JSON, and one as current versions print it.
 #include "catch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
-#include "read_recording.hpp"
+#include "reader_files.hpp"
 
 using namespace linkcast;
 using namespace linkcast::test;

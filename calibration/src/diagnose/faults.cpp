@@ -211,10 +211,12 @@ std::vector<Hypothesis> hypotheses(const Scene& scene, const Evidence& evidence)
   }
   double normals = 0, faults = 0;
   for (const auto& h : out) (h.normal ? normals : faults) += h.prior;
-  // Four of ten people who asked in public had a healthy machine, and whoever calls this asks: the form in which the
-  // numbers come says nothing of the machine. Where the stock driver denies the peers that a healthy box is taken to
-  // have, fewer boxes have them.
-  const double healthy = scene.patched ? 0.3 : 0.4;
+  // What is asked about with a figure or a few points is healthy in four of ten cases (public threads with a known
+  // cause); a whole sweep or matrix is in 85 of the 112 series of the corpus. In which kind of file it comes says
+  // nothing. Where the stock driver denies the peers that a healthy box is taken to have, fewer boxes have them.
+  const bool whole_log = std::any_of(evidence.seen.begin(), evidence.seen.end(),
+                                     [](const Observation& o) { return o.kind == Kind::shape || o.matrix >= 0; });
+  const double healthy = scene.patched ? 0.3 : whole_log ? 0.76 : 0.4;
   for (auto& h : out) h.prior *= h.normal ? healthy / normals : (1 - healthy) / faults;
   return out;
 }

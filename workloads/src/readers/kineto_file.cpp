@@ -134,8 +134,8 @@ class Scanner {
     auto& known = works_[k.name];
     if (known == 0) {
       const auto& n = names_[k.name];
-      const bool nccl = cat == Cat::kernel && is_nccl_kernel(n);
-      known = static_cast<std::uint8_t>(1 + static_cast<int>(cat == Cat::copy ? Work::copy : work_of_kernel(n)) +
+      const bool nccl = cat == Cat::kernel && is_kernel_of_nccl(n);
+      known = static_cast<std::uint8_t>(1 + static_cast<int>(cat == Cat::copy ? Work::copy : work_of_gpu_kernel(n)) +
                                         (nccl ? 128 : 0));
     }
     k.nccl = known >= 128;
@@ -317,7 +317,7 @@ void distributed(KinetoFile& file, std::string_view value) {
 
 }  // namespace
 
-Work work_of_kernel(std::string_view name) {
+Work work_of_gpu_kernel(std::string_view name) {
   std::string n;
   for (const char c : name.substr(0, 512)) n += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   const auto has = [&](std::initializer_list<std::string_view> words) {

@@ -63,6 +63,6 @@ struct KinetoFile {
 /// Reads it; what cannot be used goes into the report. Throws sim::InputError where it cannot be opened.
 KinetoFile read_kineto_file(const std::string& path, Names& names, ReadReport& report);
 
-Work work_of_kernel(std::string_view name);
+Work work_of_gpu_kernel(std::string_view name);
 
 }  // namespace linkcast::workloads::readers

@@ -16,6 +16,7 @@
 #include "process_groups.hpp"
 #include "sequences.hpp"
 #include "sqlite_file.hpp"
+#include "work_by_name.hpp"
 
 namespace linkcast::workloads::readers {
 namespace {
@@ -192,7 +193,7 @@ class Export {
         const auto launch = launched.find({rows.whole(4), rows.whole(5)});
         nccl_kernel(p, stream, name, start, end, launch == launched.end() ? nullptr : &launch->second);
       } else {
-        const auto work = rows.whole(7) != 0 ? Work::copy : work_of_kernel(name);
+        const auto work = rows.whole(7) != 0 ? Work::copy : work_by_name(name);
         compute(p, stream, name.empty() ? "memory" : name, work, start, end);
       }
     }

@@ -1,9 +1,7 @@
 // See nsys_calls.hpp. Names of kernels: NCCL, src/device/generate.py; texts: the NCCL 2.20 that ATLAHS patches.
 #include "nsys_calls.hpp"
 
-#include <algorithm>
 #include <charconv>
-#include <initializer_list>
 
 namespace linkcast::workloads::readers {
 namespace {
@@ -24,10 +22,6 @@ bool number(std::string_view text, std::string_view key, T& out) {
     return std::from_chars(word.data(), word.data() + word.size(), out, hex ? 16 : 10).ec == std::errc{};
   }
   return false;
-}
-
-bool has(std::string_view name, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(words, [&](auto w) { return name.find(w) != std::string_view::npos; });
 }
 
 }  // namespace
@@ -75,17 +69,6 @@ bool runs(const std::optional<NcclCall>& kernel, const NcclCall& call) {
                            call.op == Op::gather || call.op == Op::scatter;
   if (kernel->kind == Operation::Kind::send) return by_messages;
   return kernel->op == call.op && call.kind == Operation::Kind::collective;
-}
-
-Work work_of_kernel(std::string_view name) {
-  if (has(name, {"flash", "fmha", "attention", "Attention", "sdpa"})) return Work::attention;
-  if (has(name, {"gemm", "Gemm", "GEMM", "cutlass", "nvjet", "matmul", "cublas", "wgrad", "dgrad", "xmma"}))
-    return Work::gemm;
-  if (has(name, {"memcpy", "Memcpy", "memset", "Memset", "copy_kernel", "CatArrayBatchedCopy"})) return Work::copy;
-  if (has(name, {"elementwise", "vectorized", "reduce", "norm", "Norm", "softmax", "Softmax", "multi_tensor", "adam",
-                 "Adam", "triton_", "gelu", "silu", "rope"}))
-    return Work::elementwise;
-  return Work::other;
 }
 
 }  // namespace linkcast::workloads::readers

@@ -34,7 +34,4 @@ std::optional<NcclCall> kernel_call(std::string_view name);
 /// Whether a kernel can be the one of a call: sends, receives, alltoall, gather and scatter run as SendRecv.
 bool runs(const std::optional<NcclCall>& kernel, const NcclCall& call);
 
-/// What a kernel mostly does, by its name.
-Work work_of_kernel(std::string_view name);
-
 }  // namespace linkcast::workloads::readers

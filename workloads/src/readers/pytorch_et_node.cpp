@@ -4,6 +4,7 @@
 #include "pytorch_et_node.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "json_value.hpp"
 
@@ -21,16 +22,17 @@ Json list(const Json& o, const char* key) {
   return found != o.end() && found->is_array() ? *found : Json::array();
 }
 
-void collect(const Json& v, EtTensors& out, int depth) {
+void collect(const Json& v, EtTensors& out, std::set<std::int64_t>& seen, int depth) {
   if (!v.is_array() || depth > 8) return;
   const bool tensor =
       v.size() >= 6 && v[0].is_number() && v[3].is_number_integer() && v[4].is_number_integer() && v[5].is_string();
   if (!tensor) {
-    for (const auto& each : v) collect(each, out, depth + 1);
+    for (const auto& each : v) collect(each, out, seen, depth + 1);
     return;
   }
   const auto n = v[3].get<std::int64_t>(), size = v[4].get<std::int64_t>();
   if (n < 0 || size < 0 || size > 64 || n > (std::int64_t{1} << 48)) return;
+  if (v[0].is_number_integer() && !seen.insert(v[0].get<std::int64_t>()).second) return;  // out= is an input, too
   ++out.count;
   out.elements = std::min(out.elements + n, std::int64_t{1} << 52);
   out.bytes = std::min(out.bytes + n * size, std::int64_t{1} << 56);
@@ -93,7 +95,8 @@ std::optional<EtNode> node_of(std::string_view text) {
 
 EtTensors tensors_in(const Json& values) {
   EtTensors out;
-  collect(values, out, 0);
+  std::set<std::int64_t> seen;
+  collect(values, out, seen, 0);
   return out;
 }
 
@@ -182,7 +185,11 @@ std::optional<EtWork> work_of(const EtNode& node) {
     return std::nullopt;
   EtWork w;
   w.work = Work::elementwise;
-  w.touched = static_cast<double>(in.bytes + out.bytes);
+  EtTensors all;
+  std::set<std::int64_t> seen;
+  collect(node.inputs, all, seen, 0);
+  collect(node.outputs, all, seen, 0);
+  w.touched = static_cast<double>(all.bytes);
   const auto& s = node.shapes;
   if (triton) {
   } else if (name == "mm" || name == "bmm" || name == "_scaled_mm" || name == "matmul" || name == "linear") {

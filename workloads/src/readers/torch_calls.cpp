@@ -89,7 +89,7 @@ TorchVerb verb_of(std::string_view name) {
   return found == known_verbs.end() ? TorchVerb{} : found->verb;
 }
 
-bool is_nccl_kernel(std::string_view kernel) {
+bool is_kernel_of_nccl(std::string_view kernel) {
   return kernel.starts_with("nccl") || kernel.find("ncclDevKernel") != kernel.npos ||
          kernel.find("ncclKernel") != kernel.npos || kernel.find("ncclSym") != kernel.npos ||
          kernel.find("rcclGeneric") != kernel.npos;

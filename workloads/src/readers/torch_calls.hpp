@@ -39,7 +39,7 @@ struct TorchVerb {
 TorchVerb verb_of(std::string_view name);
 /// By the name of an NCCL kernel: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)". SendRecv: none.
 TorchVerb verb_of_kernel(std::string_view kernel);
-bool is_nccl_kernel(std::string_view kernel);
+bool is_kernel_of_nccl(std::string_view kernel);
 
 /// Bytes of an element: "Float", "c10::BFloat16", "Tensor(long int)"; 0 where unknown.
 int element_size(std::string_view dtype);
