@@ -1,5 +1,5 @@
-// How fast a Chakra trace streams through its reader, and in how much memory: a trace of `range` nodes is written to the
-// folder for temporary files, in layers of four computes, an all-reduce and two messages that depend on each other.
+// How fast a Chakra trace streams through its reader, and in how much memory: a trace of `range` nodes is written to
+// the folder for temporary files, in layers of four computes, an all-reduce and two messages that depend on each other.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 #include <unistd.h>

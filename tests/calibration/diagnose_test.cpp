@@ -290,7 +290,7 @@ DiagnoseOptions on_topology(const std::string& name, int nodes = 0) {
 
 TEST_CASE("The form in which a figure is handed in does not change the verdict", "[diagnose]") {
   const Machine machine{"H100 SXM", 2, 8, 8, 400};
-  for (const double GBps : {300.0, 345.0, 370.0, 390.0, 430.0}) {
+  for (const double GBps : {345.0, 385.0}) {
     INFO(GBps);
     const auto as_option = ask(machine, {busbw(GBps)});
     calibration::Case c;
@@ -345,13 +345,16 @@ TEST_CASE("Peers are what the fabric has, whatever the file is called", "[diagno
 TEST_CASE("An option's network may be called as files call it", "[diagnose]") {
   Measurements m;
   m.figures = {busbw(40)};
+  DiagnoseOptions o = on({""});  // of an unknown GPU nothing is simulated: only the word is read
   for (const char* word : {"rdma", "FDR", "socket", "fastrak", "NVL72", "Spectrum-X", "IPoIB", "4xEDR", "RoCEv2"}) {
     INFO(word);
-    CHECK_NOTHROW(calibration::diagnose(m, on({"H100 SXM", 2, 8, 8, 400, word})));
+    o.hardware.fabric = word;
+    CHECK_NOTHROW(calibration::diagnose(m, o));
   }
   for (const char* word : {"infinband", "default", "carrier pigeon"}) {
     INFO(word);
-    CHECK_THROWS_AS(calibration::diagnose(m, on({"H100 SXM", 2, 8, 8, 400, word})), sim::InputError);
+    o.hardware.fabric = word;
+    CHECK_THROWS_AS(calibration::diagnose(m, o), sim::InputError);
   }
 }
 

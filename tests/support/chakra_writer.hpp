@@ -22,7 +22,9 @@ inline std::string framed(const std::string& message) { return varint(message.si
 inline std::string attribute(std::string_view name, std::int64_t n, std::uint32_t field = 9) {
   return text(10, text(1, name) + number(field, static_cast<std::uint64_t>(n)));
 }
-inline std::string attribute(std::string_view name, std::string_view s) { return text(10, text(1, name) + text(29, s)); }
+inline std::string attribute(std::string_view name, std::string_view s) {
+  return text(10, text(1, name) + text(29, s));
+}
 
 inline std::string metadata(std::string_view version = "0.0.4") { return framed(text(1, version)); }
 
@@ -36,8 +38,8 @@ inline std::string node(std::uint64_t id, std::string_view name, int type, const
   if (us != 0) out += number(7, us);
   return framed(out + attributes);
 }
-inline std::string collective(std::uint64_t id, int type, std::int64_t bytes, const std::vector<std::uint64_t>& deps = {},
-                              const std::string& more = {}) {
+inline std::string collective(std::uint64_t id, int type, std::int64_t bytes,
+                              const std::vector<std::uint64_t>& deps = {}, const std::string& more = {}) {
   return node(id, "call", 7, deps, 0, attribute("comm_type", type) + attribute("comm_size", bytes) + more);
 }
 

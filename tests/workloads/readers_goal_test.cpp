@@ -180,8 +180,8 @@ TEST_CASE("GOAL: the binary form") {
 
 TEST_CASE("GOAL: circles and wrong ranks are named") {
   Scratch folder;
-  const auto circle = problem(folder.write(
-      "c.goal", "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n"));
+  const auto circle =
+      problem(folder.write("c.goal", "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n"));
   CHECK(circle.find("a requires b requires a") != std::string::npos);
   CHECK(problem(folder.write("r.goal", "num_ranks 2\nrank 5 {\n}\n")).find("not a rank of 2") != std::string::npos);
 }

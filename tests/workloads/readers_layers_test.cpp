@@ -1,4 +1,5 @@
-// Workloads of layers as text (ASTRA-sim, SimAI, AICB) and AICB's CSV. Sums of the real files by awk over their columns.
+// Workloads of layers as text (ASTRA-sim, SimAI, AICB) and AICB's CSV. Sums of the real files by awk over their
+// columns.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -35,8 +36,7 @@ std::map<std::string, std::pair<int, std::int64_t>> calls(const Recording& r) {
   std::map<std::string, std::pair<int, std::int64_t>> out;
   for (const auto& o : operations(r))
     if (o.kind == Kind::collective) {
-      auto& [count, bytes] =
-          out[r.communicators[o.communicator].name + " " + std::string{models::nccl::name_of(o.op)}];
+      auto& [count, bytes] = out[r.communicators[o.communicator].name + " " + std::string{models::nccl::name_of(o.op)}];
       ++count;
       bytes += o.bytes.count();
     }
@@ -102,8 +102,8 @@ TEST_CASE("Layers: data parallel, gradients exchanged beside the backward pass")
                                  "b -1 11 ALLREDUCE 5 21 NONE 0 31 ALLGATHER 100 0\n");
   const auto recording = open_recording({file}, world(4));
   const auto all = operations(recording);
-  // forward a, forward b (whose all-reduce data parallelism does not make); b's weights, their all-gather of four parts,
-  // b's input; a's weights, their call, their update. a has no layer before it whose input it is.
+  // forward a, forward b (whose all-reduce data parallelism does not make); b's weights, their all-gather of four
+  // parts, b's input; a's weights, their call, their update. a has no layer before it whose input it is.
   REQUIRE(all.size() == 8);
   CHECK(skipped(recording, "does not make") == 1);
   CHECK(all[2].duration == sim::Time::nanoseconds(31));
@@ -120,11 +120,12 @@ TEST_CASE("Layers: data parallel, gradients exchanged beside the backward pass")
 
 TEST_CASE("Layers: groups by expert and pipeline, recomputing, hybrid dimensions") {
   Scratch folder;
-  const auto simai = folder.write("s.txt",
-                                  "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 2 vpp: 1 ga: 3 "
-                                  "all_gpus: 16 checkpoints: 1 0 checkpoint_initiates: 1 1 pp_comm: 64\n2\n"
-                                  "x -1 600 ALLTOALL_EP 8 0 NONE 0 0 ALLGATHER_DP_EP 32 0\n"
-                                  "y -1 300 NONE 0 0 NONE 0 0 ALLREDUCE 16 0\n");
+  const auto simai =
+      folder.write("s.txt",
+                   "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 2 vpp: 1 ga: 3 "
+                   "all_gpus: 16 checkpoints: 1 0 checkpoint_initiates: 1 1 pp_comm: 64\n2\n"
+                   "x -1 600 ALLTOALL_EP 8 0 NONE 0 0 ALLGATHER_DP_EP 32 0\n"
+                   "y -1 300 NONE 0 0 NONE 0 0 ALLREDUCE 16 0\n");
   const auto recording = open_recording({simai});
   // 16 ranks: tensor 2, data 4 of which expert 2, pipeline 2.
   CHECK(group(recording, "ep").ranks == std::vector<int>{0, 2});
@@ -148,8 +149,8 @@ TEST_CASE("Layers: groups by expert and pipeline, recomputing, hybrid dimensions
 
   const auto hybrid = folder.write("h.txt", "HYBRID_DATA_MODEL\n1\nx -1 1 ALLREDUCE 8 1 NONE 0 1 ALLREDUCE 16 0\n");
   RecordingOptions options;
-  options.beside = {folder.write(
-      "n.yml", "topology: [Ring, Switch]\nnpus_count: [4, 2]\nbandwidth: [80.0, 50]\nlatency: [1, 1]\n")};
+  options.beside = {
+      folder.write("n.yml", "topology: [Ring, Switch]\nnpus_count: [4, 2]\nbandwidth: [80.0, 50]\nlatency: [1, 1]\n")};
   const auto other = open_recording({hybrid}, options);
   CHECK(other.world == 8);
   CHECK(group(other, "inner").ranks == std::vector<int>{0, 1, 2, 3});

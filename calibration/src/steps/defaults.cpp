@@ -98,8 +98,6 @@ Plan plan_of(const StepRow& r, std::vector<std::string>& assumed) {
     p.recompute = Recompute::selective;
   else if (has(r.recompute, "selective"))
     p.recompute = Recompute::half;
-  else if (r.recompute.empty())
-    assumed.push_back("recomputation not stated: none");
 
   // What each framework overlaps.
   if (megatron) {
@@ -111,6 +109,7 @@ Plan plan_of(const StepRow& r, std::vector<std::string>& assumed) {
       p.overlap_grad_reduce = p.overlap_param_gather = false;
       p.overlap_pp = p.vpp > 1;
       if (has(f, "DeepSpeed")) {
+        p.scatter_messages = false;
         p.gradient_bytes = has(r.precision, "fp32") ? 4 : 2;
         if (r.zero.empty()) p.sharding = Sharding::none;
       } else {
@@ -139,7 +138,7 @@ Plan plan_of(const StepRow& r, std::vector<std::string>& assumed) {
     p.vpp = r.vpp > 0 ? r.vpp : 8;
     p.sharding = Sharding::optimizer;
     p.context = ContextExchange::all_gather;
-    p.async_tp_backward = true;
+    p.async_tp_backward = false;
     assumed.push_back("one layer per virtual stage, as the paper says");
   } else if (hai) {
     p.schedule = Schedule::dual_pipe;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <set>
 
 #include "../on_threads.hpp"
@@ -49,14 +50,48 @@ double measured_of(const StepRow& r, const workloads::ModelCard& card) {
   return 0;
 }
 
+/// A search over shapes states each row's own: "layers 72, hidden 14336, heads 64, vocab about 250k". The rest is GPT's:
+/// an MLP of four times the width, GELU, tied embeddings.
+std::optional<workloads::ModelCard> card_in_notes(const std::string& notes) {
+  int layers = 0, hidden = 0, heads = 0, vocab = 0;
+  if (std::sscanf(notes.c_str(), "layers %d, hidden %d, heads %d, vocab about %dk", &layers, &hidden, &heads, &vocab) != 4 ||
+      layers < 1 || hidden < 1 || heads < 1 || vocab < 1 || layers > 10'000 || hidden % heads != 0)
+    return std::nullopt;
+  workloads::ModelCard c;
+  c.name = fmt::format("{} layers of {}", layers, hidden);
+  c.hidden = hidden;
+  c.heads = c.kv_heads = heads;
+  c.head_dim = hidden / heads;
+  c.ffn = 4 * hidden;
+  c.vocab = vocab * 1'000;
+  c.gated = false;
+  c.tied = true;
+  c.layers.assign(static_cast<std::size_t>(layers), {});
+  return c;
+}
+
+/// Where a source does not say what is computed again: as little as memory allows.
+void least_recomputation(const workloads::ModelCard& card, workloads::Plan& plan, const models::GpuModel& gpu,
+                         std::vector<std::string>& assumed) {
+  using workloads::Recompute;
+  const auto has = static_cast<double>(gpu.memory_capacity.count());
+  for (const auto r : {Recompute::none, Recompute::half, Recompute::full}) {
+    plan.recompute = r;
+    if (workloads::memory_of(card, plan).total() <= has) break;
+  }
+  assumed.push_back(fmt::format("recomputation not stated: {}, the least with which it fits",
+                                workloads::name_of(plan.recompute)));
+}
+
 void predict(PredictedStep& out, const std::map<std::string, workloads::ModelCard>& cards, const StepOptions& options) {
   const auto& r = out.row;
   const auto found = cards.find(r.model);
-  if (found == cards.end()) {
+  auto stated = card_in_notes(r.notes);
+  if (found == cards.end() && !stated) {
     out.skipped = fmt::format("the dimensions of {} are not known", r.model);
     return;
   }
-  auto card = found->second;
+  auto card = stated ? *stated : found->second;
   if (r.layers_override > 0) card.layers.resize(static_cast<std::size_t>(r.layers_override), card.layers.back());
   try {
     auto plan = plan_of(r, out.assumed);
@@ -68,10 +103,12 @@ void predict(PredictedStep& out, const std::map<std::string, workloads::ModelCar
     auto machine = machine_of(r, plan.precision, out.assumed);
     out.kind = machine.kind;
     auto efficiency = workloads::compute_efficiency(machine.gpu, plan.precision);
-    if (const auto e = options.efficiency.find(out.kind); e != options.efficiency.end()) efficiency.gemm = e->second;
-    const auto bf16 = fmt::format("{} bf16", machine.gpu.name);
-    if (const auto e = options.efficiency.find(bf16); e != options.efficiency.end()) efficiency.gemm_bf16 = e->second;
+    if (const auto e = options.efficiency.find(out.kind); e != options.efficiency.end()) {
+      efficiency.gemm = e->second;
+      if (plan.precision == workloads::Precision::bf16) efficiency.gemm_bf16 = e->second;
+    }
     plan = workloads::checked(card, plan, &machine.gpu);
+    if (r.recompute.empty()) least_recomputation(card, plan, machine.gpu, out.assumed);
     out.memory_gb = workloads::memory_of(card, plan).total() * 1e-9;
     const auto recording = workloads::step_recording(card, plan, machine.gpu, efficiency);
     const auto result = workloads::replay_recording(recording, machine.cluster);

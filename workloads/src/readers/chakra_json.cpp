@@ -79,6 +79,8 @@ JsonTrace read_json(const std::string& path, ReadReport& report) {
                             "not valid JSON",
                             "a Chakra trace is one object with \"workload_graph\""}},
                           "");
+  } catch (const json::exception&) {
+    throw sim::InputError(fmt::format("{}: a number in it is larger than any", path));
   }
   if (!all.is_object() || !all.contains("workload_graph") || !all["workload_graph"].is_array())
     throw sim::InputError(fmt::format("{}: no \"workload_graph\" with a list of nodes", path));

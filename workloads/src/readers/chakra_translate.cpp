@@ -53,6 +53,14 @@ void Translator::skip(std::string_view why, const Node& n) {
   shared_->report->skip(why, fmt::format("{}: byte {}: node {}", path_, n.at, n.id));
 }
 
+void Translator::pass_on(std::uint64_t id, const std::vector<std::uint64_t>& after) {
+  buffered_[id] = after;
+  buffered_order_.push_back(id);
+  if (buffered_order_.size() <= most_buffered) return;
+  buffered_.erase(buffered_order_.front());
+  buffered_order_.pop_front();
+}
+
 bool Translator::operator()(const Node& n, Operation& out) {
   auto& report = *shared_->report;
   ++report.records;
@@ -82,10 +90,13 @@ bool Translator::operator()(const Node& n, Operation& out) {
   out.duration = sim::Time::microseconds(static_cast<std::int64_t>(duration));
   const bool cpu = n.cpu.value_or(false);
   const auto nothing = [&] {  // keeps the dependencies
+    if (!cpu) {
+      pass_on(n.id, out.after);
+      return false;
+    }
     out.kind = Operation::Kind::compute;
     out.work = Work::gap;
-    out.duration = cpu ? out.duration : sim::Time{};
-    out.stream = shared_->streams(cpu ? n.thread ? fmt::format("thread {}", *n.thread) : "host" : "dependencies");
+    out.stream = shared_->streams(n.thread ? fmt::format("thread {}", *n.thread) : "host");
     return true;
   };
   switch (n.type) {
@@ -194,14 +205,7 @@ bool Translator::message(const Node& n, Operation& out) {
   if (fresh)
     slot->second = shared_->streams(fmt::format("{} {}", send ? "send" : "receive", (slots.size() - 1) % most_slots));
   out.stream = slot->second;
-  if (send) {
-    buffered_[n.id] = out.after;
-    buffered_order_.push_back(n.id);
-    if (buffered_order_.size() > most_buffered) {
-      buffered_.erase(buffered_order_.front());
-      buffered_order_.pop_front();
-    }
-  }
+  if (send) pass_on(n.id, out.after);
   return true;
 }
 

@@ -39,6 +39,8 @@ class Translator {
   bool collective(const Node& n, Operation& out);
   bool message(const Node& n, Operation& out);
   void skip(std::string_view why, const Node& n);
+  /// Who depends on `id` waits for `after` instead.
+  void pass_on(std::uint64_t id, const std::vector<std::uint64_t>& after);
 
   std::shared_ptr<Shared> shared_;
   int rank_;
@@ -46,7 +48,7 @@ class Translator {
   std::map<std::string, std::uint32_t> groups_;                             // pg_name -> communicator
   std::vector<bool> member_;                                                // by communicator
   std::map<std::int64_t, std::uint32_t> sends_, receives_;                  // peer -> stream
-  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> buffered_;  // send -> what it waited for
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> buffered_;  // what it waited for
   std::deque<std::uint64_t> buffered_order_;
 };
 

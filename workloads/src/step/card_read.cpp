@@ -236,8 +236,18 @@ class CardReader {
     whole_enough();
   }
 
+  /// A dense card without the width of its MLP that says how many parameters it has: the width follows.
+  void width_from_total() {
+    if (card_.ffn > 0 || card_.experts > 0 || card_.stated_parameters <= 0) return;
+    const double rest = card_.stated_parameters - parameters_of(card_).total;
+    const double width = rest / static_cast<double>(card_.layers.size()) / card_.hidden / (card_.gated ? 3 : 2);
+    const double rounded = std::round(width / 128) * 128;  // widths are multiples of what kernels like
+    if (rounded > 0 && rounded < most) card_.ffn = static_cast<int>(rounded);
+  }
+
   void whole_enough() {
     if (!problems_.empty()) return;
+    width_from_total();
     bool dense = false, moe = false;
     for (const auto& l : card_.layers) {
       dense = dense || l.mlp == LayerShape::Mlp::dense;

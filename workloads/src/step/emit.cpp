@@ -6,7 +6,9 @@
 namespace linkcast::workloads::step {
 
 std::vector<std::string> stream_names() {
-  return {"compute", "tp", "cp", "ep", "dp", "send forward", "send backward", "receive forward", "receive backward"};
+  return {"compute", "tp", "cp", "ep", "dp", "send forward", "send backward", "receive forward", "receive backward",
+          "send forward (reverse)", "send backward (reverse)", "receive forward (reverse)",
+          "receive backward (reverse)"};
 }
 
 Operation& Emitter::add(Operation::Kind kind, std::uint32_t stream) {

@@ -9,8 +9,22 @@
 
 namespace linkcast::workloads::step {
 
-enum Stream : std::uint32_t { main_stream, tensor_stream, context_stream, expert_stream, data_stream, send_forward_stream,
-                              send_backward_stream, receive_forward_stream, receive_backward_stream, streams };
+/// Messages of each kind and direction of the pipeline have a stream: none waits behind one to another peer.
+enum Stream : std::uint32_t {
+  main_stream,
+  tensor_stream,
+  context_stream,
+  expert_stream,
+  data_stream,
+  send_forward_stream,
+  send_backward_stream,
+  receive_forward_stream,
+  receive_backward_stream,
+  reverse_streams  // the same four of DualPipe's other direction
+};
+inline Stream reversed(Stream s, bool reverse) {
+  return reverse ? static_cast<Stream>(s - send_forward_stream + reverse_streams) : s;
+}
 std::vector<std::string> stream_names();
 
 class Emitter {

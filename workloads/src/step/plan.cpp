@@ -115,7 +115,7 @@ Plan checked(const ModelCard& card, Plan p, const models::GpuModel* gpu) {
   if (p.global_batch % at_once != 0)
     say(fmt::format("global batch {} does not divide by dp x micro batch = {} x {}", p.global_batch, p.dp,
                     p.micro_batch));
-  if (p.pp * p.vpp > layers)
+  if (p.pp * p.vpp > layers + 2)  // the embedding and the output may be chunks of their own
     say(fmt::format("{} layers are fewer than pp x vpp = {} x {} chunks", layers, p.pp, p.vpp));
   if (card.heads % p.tp != 0) say(fmt::format("{} heads do not divide by tp = {}", card.heads, p.tp));
   if (card.ffn % p.tp != 0) say(fmt::format("ffn {} does not divide by tp = {}", card.ffn, p.tp));

@@ -100,6 +100,7 @@ Plan read_plan(std::string_view yaml, const std::string& where, int line, int co
   flag("overlap_tp", p.overlap_tp);
   flag("overlap_ep", p.overlap_ep);
   flag("overlap_pp", p.overlap_pp);
+  flag("scatter_messages", p.scatter_messages);
   flag("fused", p.fused);
   flag("flash_attention", p.flash);
   flag("async_tp_backward", p.async_tp_backward);

@@ -33,7 +33,10 @@ const StageWriter::LayerTimes& StageWriter::times(const LayerShape& shape) {
   return times_.back().second;
 }
 
-double StageWriter::message_bytes() const { return 2.0 * card_.hidden * own_tokens_; }
+double StageWriter::message_bytes() const {
+  const bool cut = plan_.tp > 1 && !plan_.sequence_parallel && plan_.scatter_messages;
+  return 2.0 * card_.hidden * own_tokens_ / (cut ? plan_.tp : 1);
+}
 
 /// What a gather of such weights leaves on every rank; of NCCL's size that is the whole buffer.
 double StageWriter::gathered(const Held& h) const { return 2.0 * (h.shared + h.expert); }
@@ -209,9 +212,11 @@ void StageWriter::messages_in(const Slot& slot) {
   const bool dual = plan_.schedule == Schedule::dual_pipe;
   const bool reverse = dual && slot.chunk == 1;
   const int peer = dual ? (reverse ? plan_.pp - 1 - from : from) : from % plan_.pp;
-  const auto id = emit_.receive(forward ? receive_forward_stream : receive_backward_stream, groups_.pipeline, peer,
+  const auto id = emit_.receive(reversed(forward ? receive_forward_stream : receive_backward_stream, reverse), groups_.pipeline, peer,
                                 message_bytes(), (forward ? 0 : 1) + 2 * (reverse ? 1 : 0));
   emit_.wait_for(id);
+  if (plan_.tp > 1 && !plan_.sequence_parallel && plan_.scatter_messages)
+    emit_.collective(groups_.tensor, Op::all_gather, 2.0 * card_.hidden * own_tokens_);
 }
 
 void StageWriter::message_out(const Slot& slot) {
@@ -221,7 +226,8 @@ void StageWriter::message_out(const Slot& slot) {
   const bool dual = plan_.schedule == Schedule::dual_pipe;
   const bool reverse = dual && slot.chunk == 1;
   const int peer = dual ? (reverse ? plan_.pp - 1 - to : to) : to % plan_.pp;
-  const auto stream = !plan_.overlap_pp ? main_stream : forward ? send_forward_stream : send_backward_stream;
+  const auto stream =
+      !plan_.overlap_pp ? main_stream : reversed(forward ? send_forward_stream : send_backward_stream, reverse);
   emit_.send(stream, groups_.pipeline, peer, message_bytes(), (forward ? 0 : 1) + 2 * (reverse ? 1 : 0));
 }
 

@@ -15,6 +15,7 @@ namespace {
 constexpr double tile_m = 128, tile_n = 256;
 constexpr double pipeline_fill = 192;  // of k, as long as a tile's prologue and epilogue take
 constexpr double kernel_start_us = 3;  // between kernels of one stream
+constexpr double attention_half = 900;  // tokens at which attention reaches half of its rate
 
 // Bytes for each hidden element and token; fused kernels read and write each tensor once. Eager ones: PyTorch's
 // norms in FP32 take eight passes, rotary embedding ten, SwiGLU five.
@@ -118,10 +119,12 @@ Work Roofline::mixer(const LayerShape& shape) const {
     const double kv = c.latent ? q : double(c.kv_heads) * c.head_dim;
     if (c.positions == 0) w += elementwise(passes.rotary * (q + kv) * t / tp, passes.rotary * (q + kv) * t / tp);
     if (plan_.flash) {
-      core = scores * keys / (peak_ * efficiency_.attention) + kernel_start_us;
+      // Short sequences leave SMs without work (FlashAttention-3, arXiv 2407.08608, figures 5 and 6).
+      const double reached = peak_ * efficiency_.attention * plan_.sequence / (plan_.sequence + attention_half);
+      core = scores * keys / reached + kernel_start_us;
       w.forward += core;
       // Five products instead of two (FlashAttention-2, arXiv 2307.08691), at 0.8 of the forward pass's rate.
-      w.input += 2.5 / 0.8 * scores * keys / (peak_ * efficiency_.attention) + kernel_start_us;
+      w.input += 2.5 / 0.8 * scores * keys / reached + kernel_start_us;
     } else {
       // All scores, in memory: products, then scale, mask and softmax, then dropout (Korthikanti et al., section 4).
       const double entries = double(c.heads) / tp * t * plan_.sequence;
@@ -132,7 +135,7 @@ Work Roofline::mixer(const LayerShape& shape) const {
     }
   } else {
     const double inner = double(c.mamba_heads) * c.mamba_head_dim / tp;
-    core = std::max(mamba_scan_flops(c) * t / tp / (peak_ * efficiency_.attention), 0.0) + stream(20 * inner * t);
+    core = mamba_scan_flops(c) * t / tp / (peak_ * efficiency_.attention / 2) + stream(60 * inner * t);
     w.forward += core;
     w.input += 2.5 * core;
   }
@@ -190,7 +193,8 @@ Work Roofline::embedding() const {
 Work Roofline::output() const {
   Work w = linear(tokens_, card_.hidden, card_.vocab / static_cast<double>(plan_.tp), false);
   // Logits in BF16, the loss in FP32: maximum, exponential, sum; backward the softmax minus one.
-  w += elementwise(14.0 * tokens_ * card_.vocab / plan_.tp, 8.0 * tokens_ * card_.vocab / plan_.tp);
+  const double passes = plan_.fused ? 1 : 2;  // eager: the logits are converted first
+  w += elementwise(passes * 14.0 * tokens_ * card_.vocab / plan_.tp, passes * 8.0 * tokens_ * card_.vocab / plan_.tp);
   return w;
 }
 

@@ -71,7 +71,8 @@ StepValidation validate_steps(std::vector<StepRow> rows, const std::map<std::str
                               const StepOptions& options = {});
 /// Model cards below a folder, by name; those that cannot be read are left out (their rows say so).
 std::map<std::string, workloads::ModelCard> model_cards(const std::string& folder);
-/// True: this file is of the half on which efficiencies are fitted (FNV-1a of its id, lowest bit).
+/// True: this file is of the half on which efficiencies are fitted (bit 4 of the FNV-1a of its id: of the
+/// 64 bits one that puts files of every generation of GPUs into both halves).
 bool in_fitted_half(std::string_view file);
 
 std::string text_report(const StepValidation& v, bool every_row);

@@ -93,6 +93,7 @@ struct Plan {
   bool overlap_tp = false;                                       // with the GEMMs that need or make it
   bool overlap_ep = false;                                       // with another micro batch's computing
   bool overlap_pp = true;                                        // messages beside computing
+  bool scatter_messages = true;      // without sequence parallelism: each rank of tp sends its part, then they gather
   bool fused = true;                 // compiled or fused elementwise operations; false: PyTorch's eager kernels
   bool flash = true;                 // attention without its scores in memory (FlashAttention)
   bool async_tp_backward = true;     // Megatron's: the backward pass hides what its column-parallel layers exchange
