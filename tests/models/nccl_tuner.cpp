@@ -109,7 +109,7 @@ TEST_CASE("all mistakes of a tuner file are said at once, with their place", "[n
   CHECK(has(all, "t.conf:5:28: error: channels must not be 0"));
   CHECK(has(all, "t.conf:6:11: error: min_bytes -5 is negative"));
   CHECK(has(all, "t.conf:6:14: error: max_bytes 'x' is not a whole number"));
-  CHECK(has(all, "t.conf:6:38: error: regBuff 2 is too large"));
+  CHECK(has(all, "t.conf:6:39: error: regBuff 2 is too large"));
   CHECK(has(all, "t.conf:7:1: error: 4 fields"));
   CHECK(has(said("# nothing\n"), "no rule in this file"));
   CHECK(has(said("collective,size_bytes,algorithm,protocol\n"), "the column 'cost_metric' is missing"));

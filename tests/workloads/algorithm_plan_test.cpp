@@ -83,8 +83,8 @@ models::nccl::Call call(Op op, std::int64_t bytes) {
 }  // namespace
 
 TEST_CASE("a written ring takes the time of NCCL's ring", "[workloads][algorithm]") {
-  // LL128 and LL have no jitter: the two programs are the same, unit by unit. Simple has the unevenness of independent
-  // channels in NCCL's ring only; one channel of 64 MiB is late by less than 4 %.
+  // The two programs are the same, unit by unit. Simple has the unevenness of independent channels (jitter.hpp) in
+  // NCCL's ring only, booked as waiting: without it the times agree.
   for (const std::string proto : {"LL", "LL128", "Simple"}) {
     for (const int channels : {1, 2}) {
       workloads::CommunicatorOptions builtin;
@@ -103,7 +103,7 @@ TEST_CASE("a written ring takes the time of NCCL's ring", "[workloads][algorithm
         CHECK(y.channels == channels);
         CHECK(y.algorithm == "MSCCL");
         CHECK(y.protocol == proto);
-        CHECK(y.time.us() == Approx(x.time.us()).epsilon(proto == "Simple" ? 0.04 : 0.005));
+        CHECK(y.time.us() == Approx((x.time - x.account[sim::Cause::wait]).us()).epsilon(0.005));
       }
     }
   }
@@ -162,8 +162,8 @@ TEST_CASE("an algorithm that never ends is found", "[workloads][algorithm]") {
            "  </tb>\n </gpu>\n";
   };
   const auto text = said(algo(2, "LL", gpu(0) + gpu(1)));
-  CHECK(has(text, "a:4:4: error: deadlock: step 0 (rrc) of thread block 0 of GPU 0 waits for thread block 0 of GPU 1"));
-  CHECK(has(text, "a:10:4: error: deadlock: step 0 (rrc) of thread block 0 of GPU 1"));
+  CHECK(has(text, "a:4:5: error: deadlock: step 0 (rrc) of thread block 0 of GPU 0 waits for thread block 0 of GPU 1"));
+  CHECK(has(text, "a:10:5: error: deadlock: step 0 (rrc) of thread block 0 of GPU 1"));
 }
 
 TEST_CASE("steps that race for a chunk are found", "[workloads][algorithm]") {
@@ -198,7 +198,7 @@ TEST_CASE("steps that race for a chunk are found", "[workloads][algorithm]") {
 TEST_CASE("all mistakes of an algorithm are said at once", "[workloads][algorithm]") {
   auto text = ring(4, "LL");
   text = replaced(text, "type=\"rrs\"", "type=\"rrz\"");
-  text = replaced(text, "srcbuf=\"i\" srcoff=\"3\"", "srcbuf=\"q\" srcoff=\"3\"");
+  text = replaced(text, "srcbuf=\"i\" srcoff=\"2\"", "srcbuf=\"q\" srcoff=\"2\"");
   text = replaced(text, "dstoff=\"2\" cnt=\"1\"", "dstoff=\"2\" cnt=\"0\"");
   const auto all = said(text);
   CHECK(has(all, "unknown type of step 'rrz'"));
@@ -223,8 +223,8 @@ TEST_CASE("a published ring is right, and its separate steps cost what they cost
     gpus += step(s++, "s", r);
     for (int k = 1; k < 2 * n - 2; ++k) {
       const int chunk = (r + 2 * n - k) % n;
-      gpus += step(s, k < n ? "rrc" : "r", chunk) + step(s + 1, "s", chunk);
-      s += 2;
+      gpus += step(s++, k < n ? "rrc" : "r", chunk);
+      gpus += step(s++, "s", chunk);
     }
     gpus += step(s++, "r", (r + 2) % n) + "  </tb>\n </gpu>\n";
   }

@@ -86,8 +86,8 @@ TEST_CASE("each stores its part at the other: all_gather", "[workloads][algorith
 }
 
 TEST_CASE("a result that nobody waits for is found", "[workloads][algorithm]") {
-  CHECK(has(said(all_gather("")), "1 signal on this channel, 0 waits"));
-  CHECK(has(said(all_gather(sync("wait") + ",\n" + sync("wait"))), "deadlock: 2 wait on this channel, 1 signal"));
+  CHECK(has(said(all_gather("")), "1 signal and 0 waits on this channel"));
+  CHECK(has(said(all_gather(sync("wait") + ",\n" + sync("wait"))), "deadlock: 2 waits and 1 signal on this channel"));
   // Each waits before it signals.
   const auto text = said(all_gather(sync("wait"), sync("wait") + ",\n" + sync("signal") + ",\n"));
   CHECK(has(text, "deadlock: step 0 (wait) of thread block 0 of GPU 0"));

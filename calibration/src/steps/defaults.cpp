@@ -125,7 +125,8 @@ Plan plan_of(const StepRow& r, std::vector<std::string>& assumed) {
     p.gradient_bytes = 4;
   } else if (titan || automodel) {
     p.async_tp_backward = false;
-    p.fused = automodel || has(f, "Kempner") ? !has(r.notes, "compile off") : has(r.notes, "compile") || has(r.notes, "AsyncTP");
+    p.fused = automodel || has(f, "Kempner") ? !has(r.notes, "compile off")
+                                             : has(r.notes, "compile") || has(r.notes, "AsyncTP");
     p.overlap_tp = has(r.notes, "AsyncTP") || has(r.notes, "async TP");
     p.context = ContextExchange::all_gather;
     p.dispatch_once = has(r.notes, "DeepEP");
@@ -156,11 +157,11 @@ StepMachine machine_of(const StepRow& r, Precision precision, std::vector<std::s
   struct Known {
     std::string_view gpu, system;
   };
-  constexpr Known known[] = {{"H100-80GB", "dgx-h100"},    {"H100-96GB-HBM2e-500W", "meta-grand-teton"},
-                             {"H200", "dgx-h200"},         {"H800", "hgx-h800"},
-                             {"A100-80GB", "dgx-a100"},    {"A100-40GB", "dgx-a100"},
-                             {"B200", "hgx-b200"},         {"B300", "hgx-b300"},
-                             {"GB200", "gb200-nvl72"},     {"GB300", "gb300-nvl72"},
+  constexpr Known known[] = {{"H100-80GB", "dgx-h100"}, {"H100-96GB-HBM2e-500W", "meta-grand-teton"},
+                             {"H200", "dgx-h200"},      {"H800", "hgx-h800"},
+                             {"A100-80GB", "dgx-a100"}, {"A100-40GB", "dgx-a100"},
+                             {"B200", "hgx-b200"},      {"B300", "hgx-b300"},
+                             {"GB200", "gb200-nvl72"},  {"GB300", "gb300-nvl72"},
                              {"H20", "hgx-h20"}};
   std::string system;
   for (const auto& k : known)

@@ -50,11 +50,12 @@ double measured_of(const StepRow& r, const workloads::ModelCard& card) {
   return 0;
 }
 
-/// A search over shapes states each row's own: "layers 72, hidden 14336, heads 64, vocab about 250k". The rest is GPT's:
-/// an MLP of four times the width, GELU, tied embeddings.
+/// A search over shapes states each row's own: "layers 72, hidden 14336, heads 64, vocab about 250k". The rest is
+/// GPT's: an MLP of four times the width, GELU, tied embeddings.
 std::optional<workloads::ModelCard> card_in_notes(const std::string& notes) {
   int layers = 0, hidden = 0, heads = 0, vocab = 0;
-  if (std::sscanf(notes.c_str(), "layers %d, hidden %d, heads %d, vocab about %dk", &layers, &hidden, &heads, &vocab) != 4 ||
+  if (std::sscanf(notes.c_str(), "layers %d, hidden %d, heads %d, vocab about %dk", &layers, &hidden, &heads, &vocab) !=
+          4 ||
       layers < 1 || hidden < 1 || heads < 1 || vocab < 1 || layers > 10'000 || hidden % heads != 0)
     return std::nullopt;
   workloads::ModelCard c;
@@ -79,8 +80,8 @@ void least_recomputation(const workloads::ModelCard& card, workloads::Plan& plan
     plan.recompute = r;
     if (workloads::memory_of(card, plan).total() <= has) break;
   }
-  assumed.push_back(fmt::format("recomputation not stated: {}, the least with which it fits",
-                                workloads::name_of(plan.recompute)));
+  assumed.push_back(
+      fmt::format("recomputation not stated: {}, the least with which it fits", workloads::name_of(plan.recompute)));
 }
 
 void predict(PredictedStep& out, const std::map<std::string, workloads::ModelCard>& cards, const StepOptions& options) {

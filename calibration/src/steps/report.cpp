@@ -35,10 +35,11 @@ std::string text_report(const StepValidation& v, bool every_row) {
       if (!p.skipped.empty()) continue;
       std::string exposed;
       for (const auto& [name, s] : p.exposed_s) exposed += fmt::format(" {} {:.3g}", name, s);
-      out += fmt::format("  {:<22} {:<22} {:>6} GPUs {:>9.3f} s measured {:>9.3f} s predicted {:>+7.1f} %{}  compute {:.3g} "
-                         "bubble {:.3g}{} {:.0f} GB\n",
-                         p.row.id, p.row.model, p.row.gpus, p.measured_s, p.predicted_s, 100 * p.error(),
-                         p.odd ? " (odd)" : "", p.compute_s, p.bubble_s, exposed, p.memory_gb);
+      out += fmt::format(
+          "  {:<22} {:<22} {:>6} GPUs {:>9.3f} s measured {:>9.3f} s predicted {:>+7.1f} %{}  compute {:.3g} "
+          "bubble {:.3g}{} {:.0f} GB\n",
+          p.row.id, p.row.model, p.row.gpus, p.measured_s, p.predicted_s, 100 * p.error(), p.odd ? " (odd)" : "",
+          p.compute_s, p.bubble_s, exposed, p.memory_gb);
     }
     for (const auto& r : v.ratios)
       out += fmt::format("  ratio {:<40} {:>6} -> {:>6}: {:.4f} measured {:.4f} predicted {:>+6.1f} %\n", r.series,
@@ -66,9 +67,10 @@ std::string json_report(const StepValidation& v) {
            {"all", summary(v.all)},
            {"fitted_files", summary(v.fitted_half)},
            {"other_files", summary(v.other_half)},
-           {"ratios", {{"all", summary(v.ratio_all)},
-                       {"fitted_files", summary(v.ratio_fitted)},
-                       {"other_files", summary(v.ratio_other)}}}};
+           {"ratios",
+            {{"all", summary(v.ratio_all)},
+             {"fitted_files", summary(v.ratio_fitted)},
+             {"other_files", summary(v.ratio_other)}}}};
   for (const auto& [name, s] : v.by_file) out["files"][name] = summary(s);
   for (const auto& [name, s] : v.by_kind) out["kinds"][name] = summary(s);
   out["rows"] = json::array();
@@ -92,8 +94,8 @@ std::string json_report(const StepValidation& v) {
   }
   out["scaling"] = json::array();
   for (const auto& r : v.ratios)
-    out["scaling"].push_back({{"series", r.series}, {"from", r.from}, {"to", r.to}, {"measured", r.measured},
-                              {"predicted", r.predicted}});
+    out["scaling"].push_back(
+        {{"series", r.series}, {"from", r.from}, {"to", r.to}, {"measured", r.measured}, {"predicted", r.predicted}});
   return out.dump(2) + "\n";
 }
 

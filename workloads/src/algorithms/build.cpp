@@ -172,7 +172,7 @@ class Patterns {
   std::map<std::vector<std::int64_t>, std::uint32_t> known_;
 };
 
-constexpr std::int32_t unbounded = 1 << 30;  // slots of a flag: it is counted, not stored
+constexpr std::int64_t most_flags = 4096;  // that may stand unread; who is so far ahead waits
 
 class Builder {
  public:
@@ -209,7 +209,7 @@ class Builder {
       if (queue.fifo)
         ends.push_back(data(*program, connector, patterns, from, to, a, b, queue.from, static_cast<std::uint32_t>(q)));
       else
-        ends.push_back(flag(*program, from, to, a, b));
+        ends.push_back(flag(*program, static_cast<std::uint32_t>(q), from, to, a, b));
     }
     std::vector<std::pair<std::uint32_t, Unroller::Lanes::key_type>> lanes;
     for (const auto& [key, number] : lanes_) lanes.emplace_back(number, key);
@@ -222,7 +222,7 @@ class Builder {
       // A block goes on when its stores have left; signals that follow travel behind them. A load comes back. Between
       // machines it sees the message through.
       auto& last = program->connections[static_cast<std::size_t>(e.receive)];
-      last.slots = unbounded;
+      last.slots = std::max(last.slots, 2);
       if (same_node(from, to)) {
         if (fetched)
           last.latency = last.latency * 2;
@@ -282,11 +282,13 @@ class Builder {
         [sent](std::int64_t i) { return sent->at(i); }, patterns.of(*sent));
   }
 
-  Connector::Ends flag(sim::ChunkProgram& program, int from, int to, sim::AgentId a, sim::AgentId b) const {
+  Connector::Ends flag(sim::ChunkProgram& program, std::uint32_t number, int from, int to, sim::AgentId a,
+                       sim::AgentId b) const {
     sim::Connection flag;
     flag.from = a;
     flag.to = b;
-    flag.slots = unbounded;
+    const auto given = sent_into(*rounds_[static_cast<std::size_t>(a)], number).size();
+    flag.slots = static_cast<std::int32_t>(std::clamp<std::int64_t>(given, 1, most_flags));
     if (from != to && same_node(from, to)) {
       const auto& lane = c_.edges.lane(c_.edges.node_of(from), c_.edges.local_of(from), c_.edges.local_of(to));
       flag.latency = c_.edges.time(lane, costs_).hop;

@@ -452,6 +452,9 @@ class Reader {
     plan_.queues.push_back({from, to, false});
     return static_cast<int>(plan_.queues.size()) - 1;
   }
+  static std::string counted(std::size_t n, std::string_view of) {
+    return fmt::format("{} {}{}", n, of, n == 1 ? "" : "s");
+  }
   /// Signals and waits in the order of their blocks; of one block each, else nobody knows which meets which.
   void match(const std::vector<StepAt>& give, const std::vector<StepAt>& take, std::size_t ready,
              std::string_view what) {
@@ -462,13 +465,12 @@ class Reader {
                     "which of them comes first is open: give each its own");
     if (take.size() > give.size() + ready)
       return at(take[give.size() + ready],
-                fmt::format("deadlock: {} wait{} on this {}, {} signal{}", take.size(), take.size() == 1 ? "" : "s",
-                            what, give.size(), give.size() == 1 ? "" : "s"),
+                fmt::format("deadlock: {} and {} on this {}", counted(take.size(), "wait"),
+                            counted(give.size(), "signal"), what),
                 "each wait takes one signal");
     if (give.size() + ready > take.size() && !give.empty())
       return at(give.back(),
-                fmt::format("{} signal{} on this {}, {} wait{}", give.size(), give.size() == 1 ? "" : "s", what,
-                            take.size(), take.size() == 1 ? "" : "s"),
+                fmt::format("{} and {} on this {}", counted(give.size(), "signal"), counted(take.size(), "wait"), what),
                 "the next call would take what is left for its own");
     if (give.empty() || take.size() <= ready) return;
     const int q = queue(give.front().block, take.front().block);

@@ -8,10 +8,15 @@
 #include <cctype>
 #include <filesystem>
 
+#include "aicb_csv.hpp"
+#include "astra_inputs.hpp"
 #include "byte_source.hpp"
+#include "chakra.hpp"
 #include "flight_recorder.hpp"
+#include "goal.hpp"
 #include "inspector.hpp"
 #include "kineto.hpp"
+#include "layers.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "native.hpp"
 #include "nccl_log.hpp"
@@ -35,8 +40,12 @@ constexpr std::array table{
     Format{"nccl-log", "NCCL_DEBUG=INFO log (INIT and COLL)", is_nccl_log, open_nccl_log},
     Format{"pytorch-et", "PyTorch execution trace (ExecutionTraceObserver), alone or beside a Kineto trace",
            is_pytorch_et, open_pytorch_et},
+    Format{"goal", "GOAL schedule (LogGOPSim, ATLAHS), text or binary", is_goal, open_goal},
+    Format{"layers", "SimAI, AICB or ASTRA-sim text workload", is_layers, open_layers},
+    Format{"aicb", "AICB CSV of one step", is_aicb_csv, open_aicb_csv},
     Format{"kineto", "PyTorch profiler trace (Kineto JSON)", is_kineto, open_kineto},
     Format{"param-comms", "PARAM communication trace (JSON)", is_param_comms, open_param_comms},
+    Format{"chakra", "Chakra execution trace, .et or JSON", is_chakra, open_chakra},
 };
 
 /// Numbers within names by their value.
@@ -116,6 +125,9 @@ Recording open_recording(const std::vector<std::string>& paths, const RecordingO
   }
   const auto head = readers::probe(files.front());
   const auto found = std::ranges::find_if(all, [&](const auto& f) { return f.mine(head); });
+  if (found == all.end())
+    if (const auto what = readers::not_a_workload(head); !what.empty())
+      throw sim::InputError(fmt::format("{}: {}", files.front(), what));
   if (found == all.end())
     throw sim::InputError(fmt::format("{}: no format of traces looks like this", files.front()),
                           "known: " + readers::known() + "; --format forces one");

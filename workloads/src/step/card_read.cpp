@@ -79,17 +79,40 @@ class CardReader {
   }
 
   void own() {
-    static const std::set<std::string> keys{"name", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn",
-                                            "gated_mlp", "activation", "vocab", "tied_embeddings",
-                                            "position_embedding", "default_seq_tokens", "experts", "top_k", "moe_ffn",
-                                            "shared_expert_ffn", "dense_layers", "dense_ffn", "mla", "mtp_layers",
-                                            "hybrid", "params_total", "params_active", "card_source", "card_verified",
-                                            "card_notes", "sliding_window", "schema", "learned_positions"};
+    static const std::set<std::string> keys{"name",
+                                            "layers",
+                                            "hidden",
+                                            "heads",
+                                            "kv_heads",
+                                            "head_dim",
+                                            "ffn",
+                                            "gated_mlp",
+                                            "activation",
+                                            "vocab",
+                                            "tied_embeddings",
+                                            "position_embedding",
+                                            "default_seq_tokens",
+                                            "experts",
+                                            "top_k",
+                                            "moe_ffn",
+                                            "shared_expert_ffn",
+                                            "dense_layers",
+                                            "dense_ffn",
+                                            "mla",
+                                            "mtp_layers",
+                                            "hybrid",
+                                            "params_total",
+                                            "params_active",
+                                            "card_source",
+                                            "card_verified",
+                                            "card_notes",
+                                            "sliding_window",
+                                            "schema",
+                                            "learned_positions"};
     const std::vector<std::string> known(keys.begin(), keys.end());
     for (const auto& [key, value] : root_.entries)
       if (!keys.contains(key.text))
-        problems_.add(key, fmt::format("unknown key '{}' of a model card", key.text),
-                      trace::suggest(key.text, known));
+        problems_.add(key, fmt::format("unknown key '{}' of a model card", key.text), trace::suggest(key.text, known));
     card_.name = word(root_, "name");
     const int layers = need("layers");
     card_.hidden = need("hidden");
@@ -111,9 +134,9 @@ class CardReader {
     card_.stated_parameters = number("params_total");
     card_.stated_active = number("params_active");
     if (const auto* m = root_.get("mla"); m != nullptr && m->is_map())
-      card_.latent = LatentAttention{whole(*m, "q_lora_rank", 0), need(*m, "kv_lora_rank"),
-                                     need(*m, "qk_nope_head_dim"), need(*m, "qk_rope_head_dim"),
-                                     need(*m, "v_head_dim")};
+      card_.latent =
+          LatentAttention{whole(*m, "q_lora_rank", 0), need(*m, "kv_lora_rank"), need(*m, "qk_nope_head_dim"),
+                          need(*m, "qk_rope_head_dim"), need(*m, "v_head_dim")};
     card_.head_dim = whole("head_dim", card_.heads > 0 ? card_.hidden / card_.heads : 1, 1);
     const int dense = whole("dense_layers", 0);
     card_.ffn = whole("dense_ffn", whole("ffn", 0));
@@ -125,9 +148,8 @@ class CardReader {
       const bool alternate = dense > 0 && 2 * dense == layers;
       if (dense > layers) problems_.add(*root_.get("dense_layers"), "more dense layers than layers");
       for (int i = 0; i < layers; ++i)
-        card_.layers.push_back({LayerShape::Mixer::attention, (alternate ? i % 2 == 0 : i < dense)
-                                                                  ? LayerShape::Mlp::dense
-                                                                  : LayerShape::Mlp::moe});
+        card_.layers.push_back({LayerShape::Mixer::attention,
+                                (alternate ? i % 2 == 0 : i < dense) ? LayerShape::Mlp::dense : LayerShape::Mlp::moe});
     } else {
       card_.layers.assign(static_cast<std::size_t>(layers), {});
     }
@@ -159,7 +181,8 @@ class CardReader {
     }
     const int attention = need(h, "attention_layers"), mamba = need(h, "mamba_layers"), mlp = need(h, "mlp_layers");
     if (attention + mamba + mlp != layers)
-      problems_.add(h, fmt::format("{} attention, {} Mamba and {} MLP layers are not {}", attention, mamba, mlp, layers));
+      problems_.add(h,
+                    fmt::format("{} attention, {} Mamba and {} MLP layers are not {}", attention, mamba, mlp, layers));
     // Spread evenly: Mamba and MLP in turn, an attention layer instead of some Mamba.
     const int pairs = std::max(1, (attention + mamba + mlp) / 2);
     int given = 0;
@@ -211,7 +234,8 @@ class CardReader {
     card_.ffn = whole(c, first({"intermediate_size", "n_inner", "ffn_dim"}), 4 * card_.hidden, 1);
     card_.tied = flag(root_.get("tie_word_embeddings") != nullptr ? root_ : c, "tie_word_embeddings",
                       plain.contains(type) && type != "gpt_neox");
-    if (type == "gpt2" || type == "opt") card_.positions = whole(c, first({"n_positions", "max_position_embeddings"}), 0);
+    if (type == "gpt2" || type == "opt")
+      card_.positions = whole(c, first({"n_positions", "max_position_embeddings"}), 0);
     card_.experts = whole(c, first({"num_local_experts", "n_routed_experts", "num_experts"}), 0);
     card_.top_k = whole(c, first({"num_experts_per_tok", "num_experts_per_token"}), 0);
     card_.expert_ffn = whole(c, "moe_intermediate_size", card_.ffn);
@@ -230,8 +254,8 @@ class CardReader {
       if (type == "llama4_text") card_.expert_ffn = whole(c, "intermediate_size", card_.ffn);
       if (c.get("intermediate_size_mlp") != nullptr) card_.ffn = whole(c, "intermediate_size_mlp", card_.ffn);
       for (int i = 0; i < layers; ++i)
-        card_.layers.push_back({LayerShape::Mixer::attention, i < dense || (i + 1) % every != 0 ? LayerShape::Mlp::dense
-                                                                                               : LayerShape::Mlp::moe});
+        card_.layers.push_back({LayerShape::Mixer::attention,
+                                i < dense || (i + 1) % every != 0 ? LayerShape::Mlp::dense : LayerShape::Mlp::moe});
     }
     whole_enough();
   }

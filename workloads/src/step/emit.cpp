@@ -6,8 +6,18 @@
 namespace linkcast::workloads::step {
 
 std::vector<std::string> stream_names() {
-  return {"compute", "tp", "cp", "ep", "dp", "send forward", "send backward", "receive forward", "receive backward",
-          "send forward (reverse)", "send backward (reverse)", "receive forward (reverse)",
+  return {"compute",
+          "tp",
+          "cp",
+          "ep",
+          "dp",
+          "send forward",
+          "send backward",
+          "receive forward",
+          "receive backward",
+          "send forward (reverse)",
+          "send backward (reverse)",
+          "receive forward (reverse)",
           "receive backward (reverse)"};
 }
 

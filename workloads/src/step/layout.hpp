@@ -20,7 +20,7 @@ class Ranks {
   explicit Ranks(const Plan& plan);
   std::vector<int> tensor(int stage) const;
   std::vector<int> context(int stage) const;
-  std::vector<int> data(int stage) const;     // with context: who shares dense weights
+  std::vector<int> data(int stage) const;  // with context: who shares dense weights
   std::vector<int> expert(int stage) const;
   std::vector<int> expert_tensor(int stage) const;
   std::vector<int> expert_data(int stage) const;  // who shares the same experts

@@ -48,8 +48,7 @@ MemoryNeed memory_of(const ModelCard& card, const Plan& plan) {
   const auto chunks = step::chunks_of(card, plan.pp, plan.vpp);
   const int micro_batches = std::max(1, plan.global_batch / std::max(1, plan.micro_batch * plan.dp));
   const double shards = step::shards_of(plan);
-  const double expert_shards =
-      std::max(1.0, static_cast<double>(plan.tp) * plan.cp * plan.dp / (plan.etp * plan.ep));
+  const double expert_shards = std::max(1.0, static_cast<double>(plan.tp) * plan.cp * plan.dp / (plan.etp * plan.ep));
   for (int s = 0; s < plan.pp; ++s) {
     MemoryNeed m;
     double shared = 0, expert = 0, kept = 0;
@@ -66,8 +65,8 @@ MemoryNeed memory_of(const ModelCard& card, const Plan& plan) {
     const bool full = plan.sharding == Sharding::full;
     const double weights = full ? shared / shards + expert / std::min(expert_shards, shards) : shared + expert;
     const bool sharded_gradients = full || plan.sharding == Sharding::gradients;
-    const double states = plan.sharding == Sharding::none ? shared + expert
-                                                           : shared / shards + expert / std::min(expert_shards, shards);
+    const double states =
+        plan.sharding == Sharding::none ? shared + expert : shared / shards + expert / std::min(expert_shards, shards);
     m.parameters = 2 * weights;
     if (full) m.other += 2 * 2 * (shared + expert) / std::max(1.0, static_cast<double>(card.layers.size()) / plan.pp);
     m.gradients = plan.gradient_bytes * (sharded_gradients ? states : shared + expert);
@@ -151,10 +150,11 @@ Plan checked(const ModelCard& card, Plan p, const models::GpuModel* gpu) {
     if (need.total() > has)
       say(fmt::format("{} of memory are needed, {} has {}: parameters {}, gradients {}, optimizer {}, activations {}, "
                       "other {}",
-                      gb(need.total()), gpu->name, gb(has), gb(need.parameters), gb(need.gradients),
-                      gb(need.optimizer), gb(need.activations), gb(need.other)),
-          need.activations > 0.5 * has ? "recompute: full, a smaller micro_batch, or more tp or cp"
-                                       : "more pp or tp, or sharding: zero-1 or fsdp; check_memory: false lets it pass");
+                      gb(need.total()), gpu->name, gb(has), gb(need.parameters), gb(need.gradients), gb(need.optimizer),
+                      gb(need.activations), gb(need.other)),
+          need.activations > 0.5 * has
+              ? "recompute: full, a smaller micro_batch, or more tp or cp"
+              : "more pp or tp, or sharding: zero-1 or fsdp; check_memory: false lets it pass");
   }
   if (!wrong.empty()) throw sim::InputError(std::move(wrong), "");
   return p;

@@ -128,9 +128,10 @@ Plan read_plan(std::string_view yaml, const std::string& where, int line, int co
                      {"half", Recompute::half},
                      {"full", Recompute::full}},
                     p.recompute);
-  choose<Precision>(f, "precision",
-                    {{"bf16", Precision::bf16}, {"fp16", Precision::bf16}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
-                    p.precision);
+  choose<Precision>(
+      f, "precision",
+      {{"bf16", Precision::bf16}, {"fp16", Precision::bf16}, {"fp8", Precision::fp8}, {"fp4", Precision::fp4}},
+      p.precision);
   choose<ContextExchange>(f, "context", {{"ring", ContextExchange::ring}, {"all-gather", ContextExchange::all_gather}},
                           p.context);
   if (const auto* v = f.find("bucket"))

@@ -98,7 +98,8 @@ Recording serving_recording(const ModelCard& card, const Plan& wanted, const Ser
     for (int i = 0; i < chunk.count; ++i) {
       const auto& shape = card.layers[static_cast<std::size_t>(chunk.first + i)];
       const double mixer = roofline.mixer(shape).forward, mlp = roofline.mlp(shape).forward;
-      const double longer = decode ? std::max(1.0, read_us(card, plan, serving, shape, gpu, efficiency) / (mixer + mlp)) : 1;
+      const double longer =
+          decode ? std::max(1.0, read_us(card, plan, serving, shape, gpu, efficiency) / (mixer + mlp)) : 1;
       emit.busy(mixer * longer);
       if (plan.tp > 1) emit.collective(tensor, Op::all_reduce, bytes);
       if (shape.mlp == LayerShape::Mlp::moe && plan.ep > 1) {

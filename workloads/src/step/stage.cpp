@@ -54,7 +54,8 @@ double StageWriter::dispatched() const {
   return 2.0 * card_.hidden * tokens_ / plan_.tp * copies;
 }
 
-// ---- Exchanges of a layer ---------------------------------------------------------------------------------------------
+// ---- Exchanges of a layer
+// ---------------------------------------------------------------------------------------------
 
 /// Forward through one half of a layer: with sequence parallelism its input is gathered and its output scattered, else
 /// its output is reduced.
@@ -149,8 +150,10 @@ void StageWriter::experts(double us) {
 /// Keys and values of the other parts of the sequence.
 void StageWriter::keys(bool backward, const LayerShape& shape) {
   if (plan_.cp == 1 || shape.mixer != Mixer::attention) return;
-  const double width = card_.latent ? 2.0 * card_.heads * card_.latent->value_dim : 2.0 * card_.kv_heads * card_.head_dim;
-  const double bytes = 2.0 * width / std::min(plan_.tp, card_.latent ? card_.heads : card_.kv_heads) * tokens_ * plan_.cp;
+  const double width =
+      card_.latent ? 2.0 * card_.heads * card_.latent->value_dim : 2.0 * card_.kv_heads * card_.head_dim;
+  const double bytes =
+      2.0 * width / std::min(plan_.tp, card_.latent ? card_.heads : card_.kv_heads) * tokens_ * plan_.cp;
   if (plan_.context == ContextExchange::all_gather) {
     emit_.collective(groups_.context, Op::all_gather, bytes);
     if (backward) emit_.collective(groups_.context, Op::reduce_scatter, bytes);
@@ -184,9 +187,7 @@ void StageWriter::layer_backward(const LayerShape& shape, bool with_weights) {
   const bool whole = plan_.recompute == Recompute::full;
   if (whole) layer_forward(shape, Pass::again);
   const auto t = times(shape);
-  const auto us = [&](const step::Work& w) {
-    return w.input + (with_weights ? w.weight : 0) + (whole ? 0 : w.again);
-  };
+  const auto us = [&](const step::Work& w) { return w.input + (with_weights ? w.weight : 0) + (whole ? 0 : w.again); };
   const bool tensor = plan_.tp > 1;
   if (shape.mlp == Mlp::moe)
     experts(us(t.mlp));
@@ -203,7 +204,8 @@ void StageWriter::layer_backward(const LayerShape& shape, bool with_weights) {
   }
 }
 
-// ---- Messages between stages --------------------------------------------------------------------------------------------
+// ---- Messages between stages
+// --------------------------------------------------------------------------------------------
 
 void StageWriter::messages_in(const Slot& slot) {
   const bool forward = slot.kind == Slot::Kind::forward;
@@ -212,8 +214,8 @@ void StageWriter::messages_in(const Slot& slot) {
   const bool dual = plan_.schedule == Schedule::dual_pipe;
   const bool reverse = dual && slot.chunk == 1;
   const int peer = dual ? (reverse ? plan_.pp - 1 - from : from) : from % plan_.pp;
-  const auto id = emit_.receive(reversed(forward ? receive_forward_stream : receive_backward_stream, reverse), groups_.pipeline, peer,
-                                message_bytes(), (forward ? 0 : 1) + 2 * (reverse ? 1 : 0));
+  const auto id = emit_.receive(reversed(forward ? receive_forward_stream : receive_backward_stream, reverse),
+                                groups_.pipeline, peer, message_bytes(), (forward ? 0 : 1) + 2 * (reverse ? 1 : 0));
   emit_.wait_for(id);
   if (plan_.tp > 1 && !plan_.sequence_parallel && plan_.scatter_messages)
     emit_.collective(groups_.tensor, Op::all_gather, 2.0 * card_.hidden * own_tokens_);
@@ -231,7 +233,8 @@ void StageWriter::message_out(const Slot& slot) {
   emit_.send(stream, groups_.pipeline, peer, message_bytes(), (forward ? 0 : 1) + 2 * (reverse ? 1 : 0));
 }
 
-// ---- Weights and gradients ------------------------------------------------------------------------------------------------
+// ---- Weights and gradients
+// ------------------------------------------------------------------------------------------------
 
 /// ZeRO-3: the weights of layer layers[at + 1] are gathered while layers[at] computes.
 void StageWriter::gather_ahead(const std::vector<int>& layers, std::size_t at) {
@@ -290,7 +293,8 @@ void StageWriter::reduce(double shared, double expert) {
   one(groups_.expert_data, op, expert);
 }
 
-// ---- Slots ------------------------------------------------------------------------------------------------------------
+// ---- Slots
+// ------------------------------------------------------------------------------------------------------------
 
 void StageWriter::forward(const Slot& slot, bool first) {
   const auto& c = chunk(slot.chunk);
@@ -354,8 +358,7 @@ void StageWriter::backward(const Slot& slot, bool last) {
   emit_.flush();
   message_out(slot);
   if (last && plan_.dp * plan_.cp > 1) {
-    if (c.embedding && !full_)
-      bucket_shared_ += static_cast<double>(card_.vocab) * card_.hidden / plan_.tp;
+    if (c.embedding && !full_) bucket_shared_ += static_cast<double>(card_.vocab) * card_.hidden / plan_.tp;
     reduce(bucket_shared_, bucket_expert_);
     bucket_shared_ = bucket_expert_ = 0;
   }

@@ -60,12 +60,12 @@ class StageWriter {
   const Groups groups_;
   Emitter& emit_;
   std::vector<std::pair<LayerShape, LayerTimes>> times_;
-  bool full_ = false;                         // weights are sharded, gathered layer by layer
-  double tokens_ = 0, own_tokens_ = 0;        // of a micro batch on this rank; with sequence parallelism
+  bool full_ = false;                                     // weights are sharded, gathered layer by layer
+  double tokens_ = 0, own_tokens_ = 0;                    // of a micro batch on this rank; with sequence parallelism
   std::map<std::pair<int, int>, std::uint64_t> gathers_;  // chunk, layer of it -> its parameters are there
   std::vector<std::uint64_t> reductions_;
   double bucket_shared_ = 0, bucket_expert_ = 0;
-  std::uint64_t ahead_ = 0;      // of ZeRO-3: the gather of the layer that comes next
+  std::uint64_t ahead_ = 0;            // of ZeRO-3: the gather of the layer that comes next
   std::vector<std::uint64_t> hidden_;  // exchanges of experts that end with the slot
 };
 

@@ -35,8 +35,8 @@ std::function<std::unique_ptr<OperationReader>()> reader_of(std::shared_ptr<cons
 }
 
 std::uint32_t add_group(Recording& r, const char* kind, int stage, std::vector<int> ranks) {
-  r.communicators.push_back({fmt::format("{}{}", kind, stage < 0 ? "" : fmt::format(" {}", stage)), kind,
-                             std::move(ranks)});
+  r.communicators.push_back(
+      {fmt::format("{}{}", kind, stage < 0 ? "" : fmt::format(" {}", stage)), kind, std::move(ranks)});
   return static_cast<std::uint32_t>(r.communicators.size() - 1);
 }
 

@@ -1,7 +1,7 @@
 // See work.hpp. A matrix product of m x k with k x n takes
 //   max(2 m n k / (peak x efficiency) x (1 + k0 / k) x (1 + SMs / (2 tiles)), bytes / memory) + start
-// with tiles of 128 x 256 of the result: the fill of a tile's pipeline, and the last wave that is half empty on average.
-// Elementwise kernels take their bytes over the memory's rate.
+// with tiles of 128 x 256 of the result: the fill of a tile's pipeline, and the last wave that is half empty on
+// average. Elementwise kernels take their bytes over the memory's rate.
 #include "work.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace linkcast::workloads::step {
 namespace {
 
 constexpr double tile_m = 128, tile_n = 256;
-constexpr double pipeline_fill = 192;  // of k, as long as a tile's prologue and epilogue take
-constexpr double kernel_start_us = 3;  // between kernels of one stream
+constexpr double pipeline_fill = 192;   // of k, as long as a tile's prologue and epilogue take
+constexpr double kernel_start_us = 3;   // between kernels of one stream
 constexpr double attention_half = 900;  // tokens at which attention reaches half of its rate
 
 // Bytes for each hidden element and token; fused kernels read and write each tensor once. Eager ones: PyTorch's
@@ -106,8 +106,8 @@ Work Roofline::mixer(const LayerShape& shape) const {
   const double h = c.hidden, t = tokens_, tp = plan_.tp;
   const auto linears = shape.mixer == Mixer::attention ? attention_linears(c) : mamba_linears(c);
   for (const auto& l : linears)
-    w += linear(t, l.split == Split::rows ? l.rows / tp : l.rows, l.split == Split::columns ? l.columns / tp : l.columns,
-                true);
+    w += linear(t, l.split == Split::rows ? l.rows / tp : l.rows,
+                l.split == Split::columns ? l.columns / tp : l.columns, true);
   const double linears_time = w.forward;
   w += elementwise((passes.norm + passes.residual) * h * own_tokens_,
                    (1.5 * passes.norm + passes.residual) * h * own_tokens_);
@@ -115,7 +115,8 @@ Work Roofline::mixer(const LayerShape& shape) const {
   if (shape.mixer == Mixer::attention) {
     const double keys = keys_seen(c, plan_.sequence, AttentionCount::causal);
     const double scores = scores_per_key(c) * t / tp;
-    const double q = c.latent ? c.heads * double(c.latent->nope_dim + c.latent->rope_dim) : double(c.heads) * c.head_dim;
+    const double q =
+        c.latent ? c.heads * double(c.latent->nope_dim + c.latent->rope_dim) : double(c.heads) * c.head_dim;
     const double kv = c.latent ? q : double(c.kv_heads) * c.head_dim;
     if (c.positions == 0) w += elementwise(passes.rotary * (q + kv) * t / tp, passes.rotary * (q + kv) * t / tp);
     if (plan_.flash) {

@@ -20,7 +20,7 @@ struct StepRow {
   int gpus = 0, gpus_per_node = 0, sequence = 0;
   int tp = 0, pp = 0, cp = 0, ep = 0, etp = 0, dp = 0, vpp = 0, micro_batch = 0, global_batch = 0, accumulation = 0;
   int shard_group = 0;
-  double nic_gbps = 0;                             // of one GPU
+  double nic_gbps = 0;  // of one GPU
   std::optional<bool> sequence_parallel;
   double layers_override = 0;
   double step_s = 0, tokens_per_s_per_gpu = 0, tokens_per_s = 0, model_tflops = 0, hw_tflops = 0;
@@ -32,11 +32,11 @@ bool is_step_file(std::string_view text);
 
 struct PredictedStep {
   StepRow row;
-  std::string skipped;        // why it is not predicted; empty: it is
-  bool odd = false;           // the row's own arithmetic does not hold: predicted, not counted
-  bool fitted = false;        // of the half of the files on which efficiencies were fitted
+  std::string skipped;  // why it is not predicted; empty: it is
+  bool odd = false;     // the row's own arithmetic does not hold: predicted, not counted
+  bool fitted = false;  // of the half of the files on which efficiencies were fitted
   std::vector<std::string> assumed;
-  std::string kind;           // of GPU, "h100-sxm bf16"
+  std::string kind;  // of GPU, "h100-sxm bf16"
   double measured_s = 0, predicted_s = 0, compute_s = 0, bubble_s = 0;
   std::map<std::string, double> exposed_s;
   double memory_gb = 0;

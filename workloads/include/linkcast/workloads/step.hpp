@@ -83,8 +83,8 @@ struct Plan {
   bool sequence_parallel = true;                                 // where tp > 1
   Schedule schedule = Schedule::one_f_one_b;                     // interleaved where vpp > 1
   Sharding sharding = Sharding::optimizer;
-  bool reshard = true;      // sharding full: gather again for the backward pass
-  int shard_group = 0;      // HSDP: GPUs over which states are sharded, replicated beyond; 0: all of dp x cp
+  bool reshard = true;  // sharding full: gather again for the backward pass
+  int shard_group = 0;  // HSDP: GPUs over which states are sharded, replicated beyond; 0: all of dp x cp
   int micro_batch = 1, global_batch = 0, sequence = 0;  // sequences, sequences, tokens
   Recompute recompute = Recompute::none;
   Precision precision = Precision::bf16;
@@ -93,15 +93,15 @@ struct Plan {
   bool overlap_tp = false;                                       // with the GEMMs that need or make it
   bool overlap_ep = false;                                       // with another micro batch's computing
   bool overlap_pp = true;                                        // messages beside computing
-  bool scatter_messages = true;      // without sequence parallelism: each rank of tp sends its part, then they gather
-  bool fused = true;                 // compiled or fused elementwise operations; false: PyTorch's eager kernels
-  bool flash = true;                 // attention without its scores in memory (FlashAttention)
-  bool async_tp_backward = true;     // Megatron's: the backward pass hides what its column-parallel layers exchange
-  bool dispatch_once = false;        // a token goes to a machine once, then over NVLink (DeepEP); false: to each expert
-  int node_limit = 0;                // machines that a token may go to (DeepSeek-V3: 4); 0: any
-  int per_node = 8;                  // GPUs that NVLink joins, for dispatch_once
-  bool check_memory = true;          // refuse what does not fit
-  int gradient_bytes = 4;            // of what is reduced: 4 (Megatron's default), 2
+  bool scatter_messages = true;   // without sequence parallelism: each rank of tp sends its part, then they gather
+  bool fused = true;              // compiled or fused elementwise operations; false: PyTorch's eager kernels
+  bool flash = true;              // attention without its scores in memory (FlashAttention)
+  bool async_tp_backward = true;  // Megatron's: the backward pass hides what its column-parallel layers exchange
+  bool dispatch_once = false;     // a token goes to a machine once, then over NVLink (DeepEP); false: to each expert
+  int node_limit = 0;             // machines that a token may go to (DeepSeek-V3: 4); 0: any
+  int per_node = 8;               // GPUs that NVLink joins, for dispatch_once
+  bool check_memory = true;       // refuse what does not fit
+  int gradient_bytes = 4;         // of what is reduced: 4 (Megatron's default), 2
   sim::Bytes bucket = sim::Bytes{0};  // of gradients and parameters; 0: Megatron's, max(40 M, 1 M x dp) elements
   std::vector<std::string> order{"tp", "cp", "ep", "dp", "pp"};  // the fastest first: Megatron's default
 };
@@ -142,10 +142,10 @@ Recording step_recording(const ModelCard& card, const Plan& plan, const models::
 struct Serving {
   enum class Phase : std::uint8_t { prefill, decode, transfer };
   Phase phase = Phase::prefill;
-  int batch = 1;       // sequences per data-parallel rank
-  int input = 0;       // tokens of each: prefill computes them, decode has them in the cache
-  int cached = 0;      // prefill: of `input`, those that need no computing
-  int to = 0;          // transfer: first rank of the instance that decodes; 0: the one after this
+  int batch = 1;   // sequences per data-parallel rank
+  int input = 0;   // tokens of each: prefill computes them, decode has them in the cache
+  int cached = 0;  // prefill: of `input`, those that need no computing
+  int to = 0;      // transfer: first rank of the instance that decodes; 0: the one after this
 };
 /// One forward pass (prefill, a decode step), or the way of the key-value cache from a prefill to a decode instance.
 Recording serving_recording(const ModelCard& card, const Plan& plan, const Serving& serving,
