@@ -43,7 +43,7 @@ TEST_CASE("NCCL's log: hosts, processes, addresses, pointers and paths go; sizes
       "gpu-node17:48213:48291 [3] NCCL INFO NCCL_TOPO_FILE set by environment to /home/alice/topo/dgx.xml\n"
       "[2026-01-02 10:11:12] gpu-node17:48213:48291 [3] NCCL INFO Channel 00/0 : 3[3] -> 4[4] via P2P/CUMEM/read\n"
       "gpu-node17:48213:48291 [3] NCCL INFO NCCL version 2.27.3+cuda12.8, guid 0x506b4b0300a1b2c3 "
-      "fe80::526b:4b03:a1:b2c3\n");
+      "fe80::526b:4b03:a1:b2c3 NET/0-2 (0/6c5a4c0003ebc008/1/3.125000)\n");
   for (const auto* secret : {"gpu-node1", "48213", "48291", "51234", "10.31.7.9", "7f3a1c", "8d1f22ab", "alice",
                              "dgx.xml", "506b4b0300a1b2c3", "526b", "6c5a4c"})
     CHECK_FALSE(has(out, secret));
