@@ -33,9 +33,9 @@ TEST_CASE("diagnose names the nodes of the machine") {
 }
 
 TEST_CASE("diagnose refuses a network that is none, and names the nearest") {
-  const auto ran = typed(two_nodes + "--network rocee --busbw all_reduce@8G=460GB/s");
+  const auto ran = typed(two_nodes + "--network rcoe --busbw all_reduce@8G=460GB/s");
   CHECK(ran.status == 2);
-  CHECK(says(ran.err, "unknown network 'rocee'"));
+  CHECK(says(ran.err, "unknown network 'rcoe'"));
   CHECK(says(ran.err, "did you mean 'roce'?"));
   CHECK(ran.out.empty());
   CHECK(typed(two_nodes + "--network \"InfiniBand NDR\" --busbw all_reduce@8G=460GB/s").status == 0);

@@ -51,7 +51,7 @@ inline constexpr std::array gpu_fields{
     Field<GpuModel>{"copy_engine_start", &GpuModel::copy_engine_start, true, 0, 10000 * us},
     Field<GpuModel>{"p2p_channel", &GpuModel::p2p_channel, true, 0.01 * GBps, 2000 * GBps},
     Field<GpuModel>{"jitter", &GpuModel::jitter, false, 0, 10000 * us},
-    Field<GpuModel>{"nvls_efficiency", &GpuModel::nvls_efficiency, false, 0.01, 1},
+    Field<GpuModel>{"nvls_efficiency", &GpuModel::nvls_efficiency, false, 0, 1},
     Field<GpuModel>{"nvls_latency", &GpuModel::nvls_latency, false, 0, 1000 * us},
     Field<GpuModel>{"nvls_overhead", &GpuModel::nvls_overhead, false, 0, 1000 * us},
     Field<GpuModel>{"nvls_tree_overhead", &GpuModel::nvls_tree_overhead, false, 0, 1000 * us},
