@@ -252,7 +252,8 @@ class Reader {
       const auto one = topologies::load_cluster(topology_, load_);
       const auto& machine = one.machine(0);
       const auto& gpu = machine.gpu_model(machine.gpus()[0]);
-      return step_recording(*card, *read, gpu);
+      return wanted ? serving_recording(*card, *read, *wanted, gpu, compute_efficiency(gpu, read->precision))
+                    : step_recording(*card, *read, gpu);
     } catch (const sim::InputError& e) {
       own(*plan, e);
       return std::nullopt;
