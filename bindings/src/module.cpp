@@ -20,6 +20,7 @@
 #include "linkcast/topologies/fabric.hpp"
 #include "linkcast/workloads/collective.hpp"
 #include "linkcast/workloads/sizes.hpp"
+#include "replay.hpp"
 
 namespace py = pybind11;
 
@@ -252,6 +253,7 @@ PYBIND11_MODULE(_core, m) {
           py::arg("nodes"), py::arg("gpus"));
   py::implicitly_convertible<Fabric, Cluster>();
 
+  add_replay(m);
   m.def("catalog_names", &linkcast::topologies::catalog_names);
   m.def("op_names", &linkcast::models::nccl::op_names);
   m.def("parse_sizes", &parse_sizes, py::arg("text"));

@@ -223,4 +223,22 @@ std::string recording_json(const RecordedScenario& s, const RecordingResult& r, 
   return out.dump(2) + "\n";
 }
 
+std::string recording_csv(const RecordingResult& r) {
+  const auto quoted = [](const std::string& text) {
+    if (text.find_first_of(",\"\n") == text.npos) return text;
+    std::string out = "\"";
+    for (const char c : text) out += c == '"' ? std::string{"\"\""} : std::string(1, c);
+    return out + "\"";
+  };
+  std::string out =
+      "op,communicator,ranks,size_bytes,count,time_us,shortest_us,longest_us,recorded_us,recorded_count,algorithm,"
+      "protocol,bound_by\n";
+  for (const auto& t : r.totals)
+    out += fmt::format("{},{},{},{},{},{:.6f},{:.6f},{:.6f},{},{},{},{},{}\n", t.operation, quoted(t.communicator),
+                       t.ranks, t.bytes.count(), t.count, us(t.time), us(t.shortest), us(t.longest),
+                       t.measured_count > 0 ? fmt::format("{:.6f}", us(t.measured)) : "", t.measured_count, t.algorithm,
+                       t.protocol, t.bound_by);
+  return out;
+}
+
 }  // namespace linkcast::cli

@@ -29,6 +29,8 @@ struct RecordingPrinting {
 };
 std::string recording_text(const workloads::RecordedScenario& scenario, const workloads::RecordingResult& result,
                            const RecordingPrinting& printing, const Expected& expected);
+/// The table of communication with a header line, for spreadsheets: times in us, sizes in bytes.
+std::string recording_csv(const workloads::RecordingResult& result);
 std::string recording_json(const workloads::RecordedScenario& scenario, const workloads::RecordingResult& result,
                            const Expected& expected);
 

@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> files;
-  std::string timeline, profile;
+  std::string timeline, profile, csv;
   std::vector<std::string> set;
   RecordingFlags recording;
   bool json = false, all = false, no_fold = false;
@@ -24,6 +24,7 @@ struct Options {
 int perform_recording(const Options& o, const workloads::RecordedScenario& scenario, Io& io) {
   auto options = scenario.options;
   options.stop = io.stop;
+  if (!o.csv.empty()) check_writable("--csv", o.csv);
   std::optional<workloads::TimelineFile> timeline;
   if (!o.timeline.empty()) {
     const auto& machine = scenario.cluster.machine(0);
@@ -33,6 +34,7 @@ int perform_recording(const Options& o, const workloads::RecordedScenario& scena
   }
   const auto result = workloads::replay_recording(scenario.recording, scenario.cluster, options);
   if (timeline) timeline->close();
+  if (!o.csv.empty()) write_file("--csv", o.csv, recording_csv(result));
   const Expected expected{o.profile};
   io.out << (o.json ? recording_json(scenario, result, expected)
                     : recording_text(scenario, result, o.all ? RecordingPrinting{0, 0, 0} : RecordingPrinting{},
@@ -95,7 +97,9 @@ void add_run(Form root) {
   form.group("Output");
   form.flag("--all", o->all, "all rows of every table");
   form.flag("--json", o->json, "JSON of schema linkcast.run/1");
-  form.text("--timeline", o->timeline, "FILE", "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");
+  form.text("--csv", o->csv, "FILE", "of traces and steps: the table of communication, for spreadsheets");
+  form.text("--timeline", o->timeline, "FILE",
+            "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");
   form.examples(
       "  linkcast run configs/data-parallel-dgx-h100.yaml\n"
       "      how long a step takes, and how much of the communication is exposed\n"

@@ -226,5 +226,7 @@ TEST_CASE("Files of simulators that hold no workload are told what they are") {
   CHECK(says("test\nTP:\nallreduce,: 300\nDP:\nallreduce,: null\n", "busbw.yaml"));
   CHECK(says("Size,1 Node(NVLinkx),2Node-16GPU(NIC )\n16777216,0.45,0.32\n", "ratios"));
   CHECK(says("PACKET_PAYLOAD_SIZE 9000\nCC_MODE 1\n", "packet simulator"));
+  CHECK(says("<algo name=\"a\" nchannels=\"1\">\n", "--algorithm-file"));
+  CHECK(says("collective,size_bytes,algorithm\nallreduce,8,ring\n", "--tuner"));
   CHECK(says("id\tName\tParameter_size\tHidden_size\n1\tLLaMA_7B\t7B\t4096\n", "model cards"));
 }

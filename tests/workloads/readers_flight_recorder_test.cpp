@@ -41,6 +41,7 @@ TEST_CASE("flight recorder: the entry of PyTorch's tutorial, as JSON and as a pi
     CHECK(recording.communicators[0].ranks == std::vector<int>{0, 1});
     const auto all = operations(recording);
     REQUIRE(all[0].size() == 1);
+    CHECK(all[0][0].kind == Operation::Kind::collective);
     CHECK(all[0][0].op == models::nccl::Op::all_reduce);
     CHECK(all[0][0].bytes == sim::Bytes{48});  // [3, 4] of Float: 12 x 4
     CHECK(all[0][0].measured == sim::Time{});  // no duration_ms

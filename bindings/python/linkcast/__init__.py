@@ -21,6 +21,7 @@ from ._cluster import Cluster
 from ._collective import CollectiveResult, collective
 from ._core import InputError, InternalError, __version__
 from ._fabric import Fabric, catalog
+from ._replay import Replay, replay
 from ._sizes import parse_sizes
 from ._validate import Validation, validate
 
@@ -30,10 +31,12 @@ __all__ = [
     "Fabric",
     "InputError",
     "InternalError",
+    "Replay",
     "Validation",
     "catalog",
     "collective",
     "parse_sizes",
+    "replay",
     "validate",
     "__version__",
 ]

@@ -71,3 +71,20 @@ def validate(
     ranks: Optional[int],
     profile: Optional[str],
 ) -> dict[str, Any]: ...
+def replay(
+    files: list[str],
+    cluster: Optional[Cluster],
+    *,
+    set: list[str],
+    format: str,
+    beside: list[str],
+    world: int,
+    nccl: str,
+    env: dict[str, str],
+    compute_scale: float,
+    slow_ranks: dict[int, float],
+    jitter: float,
+    seed: int,
+    share: bool,
+    keep_communication: bool,
+) -> dict[str, Any]: ...

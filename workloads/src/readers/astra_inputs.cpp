@@ -140,6 +140,13 @@ std::string not_a_workload(const Probe& probe) {
   if (has(t, "\"logical-dims\"")) return "an ASTRA-sim logical topology: it holds dimensions and no workload";
   if (is_comm_groups(t))
     return "communicator groups of ASTRA-sim: give it beside the Chakra trace that it belongs to, not instead";
+  if (has(t, "<algo "))
+    return "an MSCCL algorithm: run it by `linkcast collective OP --topology … --algorithm-file FILE`";
+  if (has(t, "\"channels\"") && has(t, "\"threadblocks\"") && has(t, "\"collective\""))
+    return "an MSCCL++ plan: run it by `linkcast collective OP --topology … --algorithm-file FILE`";
+  if (has(t, "collective_type,min_bytes") || has(t, "allreduce,0,") || t.starts_with("collective,size_bytes,"))
+    return "rules or measurements of an NCCL tuner: `--tuner FILE` of `linkcast collective` and `linkcast nccl` takes "
+           "it";
   if (t.starts_with("Nodes ") && has(t, "Tiers ")) return "an htsim topology: " + fabric;
   if (is_link_list(t)) return "a list of links as SimAI and ns-3 read it: " + fabric;
   if (has(t, "allreduce,:") || (has(t, "busbw") && has(t, "TP:") && has(t, "DP:")))

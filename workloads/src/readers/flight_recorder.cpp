@@ -215,6 +215,7 @@ class Dumps {
       sequence_group_.push_back(index);
     }
     StoredCall call;
+    call.kind = Operation::Kind::collective;
     call.op = f.op;
     call.bytes = f.barrier ? 0 : f.bytes;
     call.communicator = static_cast<std::uint32_t>(index);
