@@ -2,7 +2,9 @@
 // hidden; all else is arithmetic.
 #include "linkcast/workloads/replay_recording.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "linkcast/sim/diagnostic.hpp"
 
@@ -158,8 +160,8 @@ TEST_CASE("messages meet by their order; batches go together", "[workloads][reco
 TEST_CASE("one recorded rank stands for all: its peers come when it comes", "[workloads][recording]") {
   const auto r = recording({{compute(10), call(Op::reduce_scatter, 32), message(Kind::receive, 1, 4)}});
   const auto result = workloads::replay_recording(r, dgx());
-  CHECK(result.end == Time::microseconds(10) + alone(eight, Op::reduce_scatter, 32).time +
-                          alone({1, 0}, Op::sendrecv, 4).time);
+  CHECK(result.end ==
+        Time::microseconds(10) + alone(eight, Op::reduce_scatter, 32).time + alone({1, 0}, Op::sendrecv, 4).time);
   CHECK_FALSE(result.notes.empty());
 }
 
@@ -213,4 +215,70 @@ TEST_CASE("a recording longer than the window passes, and its order is kept", "[
   const auto result = workloads::replay_recording(recording({fast, slow}), dgx());
   CHECK(result.end == 10'000 * (Time::microseconds(2) + alone({0, 1}, Op::all_reduce, 1).time));
   CHECK(result.operations == 40'000);
+}
+
+TEST_CASE("a rank that is half a window ahead is still read on", "[workloads][recording]") {
+  // Rank 0 waits for a message that rank 1 sends after 700 operations on another stream and its own send.
+  std::vector<Operation> first, second;
+  first.push_back(message(Kind::receive, 1, 1));
+  for (int i = 0; i < 700; ++i) first.push_back(compute(1));
+  for (int i = 0; i < 500; ++i) {
+    auto o = compute(1);
+    o.stream = 1;
+    first.push_back(o);
+  }
+  auto send = message(Kind::send, 1, 1);
+  send.stream = 1;
+  send.tag = 1;
+  first.push_back(send);
+  auto wanted = message(Kind::receive, 0, 1);
+  wanted.tag = 1;
+  second.push_back(wanted);
+  second.push_back(message(Kind::send, 0, 1));
+  const auto result = workloads::replay_recording(recording({first, second}), dgx());
+  CHECK(result.messages == 2);
+}
+
+TEST_CASE("calls meet by the order in which they were made, whenever their turn comes", "[workloads][recording]") {
+  // Rank 0's second call is ready first; rank 1's first one is.
+  const auto r = recording({{compute(100, 1), call(Op::all_reduce, 1, 1, 0, 2, {1}), call(Op::all_gather, 1, 1, 1, 3)},
+                            {compute(50, 1), call(Op::all_reduce, 1, 1, 1, 2), call(Op::all_gather, 1, 1, 0, 3, {1})}});
+  const auto result = workloads::replay_recording(r, dgx());
+  CHECK(result.end ==
+        Time::microseconds(100) + alone({0, 1}, Op::all_reduce, 1).time + alone({0, 1}, Op::all_gather, 1).time);
+}
+
+TEST_CASE("every compute has a jitter of its own, of the spread that was asked for", "[workloads][recording]") {
+  std::vector<Operation> many;
+  for (int i = 0; i < 400; ++i) many.push_back(compute(1));
+  workloads::RecordingReplayOptions o;
+  o.jitter = 0.1;
+  std::vector<double> times;
+  o.each = [&](const workloads::ReplayedOperation& x) { times.push_back((x.end - x.start).us()); };
+  workloads::replay_recording(recording({many}), dgx(), o);
+  std::sort(times.begin(), times.end());
+  CHECK(std::adjacent_find(times.begin(), times.end()) == times.end());
+  // Normal: 16 % and 84 % lie one deviation from the middle; 400 draws know it to a tenth.
+  CHECK(std::log(times[336] / times[64]) / 2 == Approx(0.1).epsilon(0.15));
+}
+
+TEST_CASE("twenty thousand messages of one batch do not take the square of it", "[workloads][recording]") {
+  std::vector<Operation> in, out;
+  for (int i = 0; i < 20'000; ++i) {
+    in.push_back(message(Kind::receive, 1, 1, 1));
+    out.push_back(message(Kind::send, 0, 1, 1));
+  }
+  CHECK(workloads::replay_recording(recording({in, out}), dgx()).messages == 20'000);
+}
+
+TEST_CASE("a replay longer than time can count is refused", "[workloads][recording]") {
+  std::vector<Operation> days(400, compute(86'400e6));
+  CHECK_THROWS_WITH(workloads::replay_recording(recording({days}), dgx()), Catch::Contains("92 days"));
+}
+
+TEST_CASE("a message that nobody will ever meet goes on alone, and it is said", "[workloads][recording]") {
+  const auto r = recording({{message(Kind::receive, 1, 1)}, {message(Kind::receive, 0, 1)}});
+  const auto result = workloads::replay_recording(r, dgx());
+  CHECK(result.messages == 2);
+  CHECK_THAT(result.notes.at(0), Catch::Contains("2 calls went on without"));
 }

@@ -18,13 +18,17 @@ namespace {
 using Kind = Operation::Kind;
 using sim::Time;
 
-constexpr std::size_t first_window = 1'024, most_window = std::size_t{1} << 22;
+constexpr std::size_t first_window = 1'024;
+// A stated bound, not a measured one: NCCL keeps at most 32 of an A100's 108 SMs.
 constexpr double least_pace = 1.0 / 3;
+// Of one rank at once, beyond which a pace is only changed where it differs by a hundredth: each change of one is a
+// change of all.
+constexpr std::size_t many = 64;
+constexpr double most_us = 8e12;  // of 9.2e12 that picoseconds in 64 bits hold
 
-Time total_of(const Path& p) {
-  Time t;
-  for (const auto x : p) t += x;
-  return t;
+[[noreturn]] void too_long() {
+  throw sim::InputError("the replay lasts longer than 92 days of simulated time",
+                        "are the trace's times in another unit?");
 }
 
 double uniform(std::uint64_t seed, std::uint64_t rank, std::uint64_t n) {
@@ -106,8 +110,10 @@ void Engine::admit(std::size_t r, Operation&& o) {
     *f = Flight{};
   }
   f->rank = static_cast<std::uint32_t>(r);
+  f->index = rank.read;
   f->o = std::move(o);
   ++rank.in_flight;
+  number(f);
   for (const auto id : f->o.after) {
     const auto found = rank.ids.find(id);
     if (found == rank.ids.end()) continue;  // has ended, or never came
@@ -118,25 +124,59 @@ void Engine::admit(std::size_t r, Operation&& o) {
   if (rank.streams.size() <= f->o.stream) rank.streams.resize(f->o.stream + 1);
   auto& s = rank.streams[f->o.stream];
   s.queue.push_back(f);
-  post_heads(r, s);
+  take_turns(s);
 }
 
-void Engine::post_heads(std::size_t, Stream& s) {
-  std::uint32_t batch = 0;
-  for (std::size_t i = 0; i < s.queue.size(); ++i) {
-    auto* f = s.queue[i];
-    const bool message = f->o.kind == Kind::send || f->o.kind == Kind::receive;
-    if (i > 0 && (batch == 0 || !message || f->o.batch != batch)) break;
-    if (!f->posted && f->missing == 0) {
-      f->posted = true;
-      if (s.ended >= f->arrived) f->path = s.path;
-      f->arrived = now_;
-      f->path[path_idle] += now_ - total_of(f->path);
-      post(f);
-      if (s.queue.empty() || i >= s.queue.size() || s.queue[i] != f) return;  // it ended at once
-    }
-    batch = message ? f->o.batch : 0;
+/// What meets what is decided by the order in which each rank makes its calls, not by when their turn comes.
+void Engine::number(Flight* f) {
+  if (f->o.kind == Kind::compute) return;
+  const auto c = f->o.communicator;
+  const auto& communicator = recording_.communicators[c];
+  if (!member_[c].contains(world_rank(*f)))
+    throw sim::InputError(
+        fmt::format("rank {} uses communicator '{}', in which it is not", world_rank(*f), communicator.name));
+  if (f->o.kind == Kind::collective) {
+    f->number = ranks_[f->rank].calls[c]++;
+    return;
   }
+  if (f->o.peer < 0 || static_cast<std::size_t>(f->o.peer) >= communicator.ranks.size())
+    throw sim::InputError(fmt::format("rank {} exchanges a message with member {} of communicator '{}'", world_rank(*f),
+                                      f->o.peer, communicator.name),
+                          fmt::format("it has {} members", communicator.ranks.size()));
+  if (!replayed_peer(*f)) return;
+  auto& w = messages_[key_of(*f)];
+  f->number = f->o.kind == Kind::send ? w.sent++ : w.received++;
+}
+
+bool Engine::replayed_peer(const Flight& f) const {
+  return place_.contains(recording_.communicators[f.o.communicator].ranks[static_cast<std::size_t>(f.o.peer)]);
+}
+
+Engine::MessageKey Engine::key_of(const Flight& f) const {
+  const int me = member_[f.o.communicator].at(world_rank(f));
+  const bool sends = f.o.kind == Kind::send;
+  return {f.o.communicator, sends ? me : f.o.peer, sends ? f.o.peer : me, f.o.tag};
+}
+
+/// The first of the queue, and behind it the messages of its batch.
+void Engine::take_turns(Stream& s) {
+  while (s.reached < s.queue.size()) {
+    auto* f = s.queue[s.reached];
+    if (s.reached > 0) {
+      const bool message = f->o.kind == Kind::send || f->o.kind == Kind::receive;
+      if (!message || f->o.batch == 0 || f->o.batch != s.queue.front()->o.batch) return;
+    }
+    f->reached = true;
+    ++s.reached;
+    if (f->missing == 0) take_turn(f, s);
+  }
+}
+
+void Engine::take_turn(Flight* f, Stream& s) {
+  if (s.ended >= f->arrived) f->path = s.path;
+  f->arrived = now_;
+  f->path[path_idle] += now_ - total_of(f->path);
+  post(f);
 }
 
 Time Engine::compute_time(const Flight& f) {
@@ -149,12 +189,13 @@ Time Engine::compute_time(const Flight& f) {
   if (const auto w = options_.work_scale.find(o.work); w != options_.work_scale.end()) us *= w->second;
   if (const auto s = options_.slow_ranks.find(world_rank(f)); s != options_.slow_ranks.end()) us *= s->second;
   if (options_.jitter > 0) {
-    const auto n = static_cast<std::uint64_t>(ranks_[f.rank].read) * 2;
+    const auto n = static_cast<std::uint64_t>(f.index) * 2;
     const auto rank = static_cast<std::uint64_t>(world_rank(f));
     const double z = std::sqrt(-2 * std::log(uniform(options_.seed, rank, n))) *
                      std::cos(2 * 3.14159265358979323846 * uniform(options_.seed, rank, n + 1));
     us *= std::exp(options_.jitter * z);
   }
+  if (!(us < most_us)) too_long();
   return Time::from_us(us);
 }
 
@@ -166,12 +207,8 @@ void Engine::post(Flight* f) {
       break;
     case Kind::collective: {
       const auto c = f->o.communicator;
-      if (!member_[c].contains(world_rank(*f)))
-        throw sim::InputError(fmt::format("rank {} calls {} on communicator '{}', in which it is not", world_rank(*f),
-                                          models::nccl::name_of(f->o.op), recording_.communicators[c].name));
       auto& g = groups_[c];
-      const auto index = rank.calls[c]++;
-      const auto at = static_cast<std::size_t>(index - g.first);
+      const auto at = static_cast<std::size_t>(f->number - g.first);
       while (g.open.size() <= at) g.open.emplace_back();
       advance(rank);
       ++rank.waits;
@@ -258,30 +295,28 @@ bool Engine::without_rest(std::uint32_t c) const {
 void Engine::try_message(Flight* f) {
   const auto c = f->o.communicator;
   const auto& communicator = recording_.communicators[c];
-  const auto me = member_[c].find(world_rank(*f));
-  if (me == member_[c].end() || f->o.peer < 0 || static_cast<std::size_t>(f->o.peer) >= communicator.ranks.size())
-    throw sim::InputError(fmt::format("rank {} exchanges a message with member {} of communicator '{}'", world_rank(*f),
-                                      f->o.peer, communicator.name),
-                          fmt::format("it has {} members", communicator.ranks.size()));
-  const bool sends = f->o.kind == Kind::send;
-  const int from = sends ? me->second : f->o.peer, to = sends ? f->o.peer : me->second;
-  const int world_from = communicator.ranks[static_cast<std::size_t>(from)];
-  const int world_to = communicator.ranks[static_cast<std::size_t>(to)];
+  const auto key = key_of(*f);
   std::vector<Flight*> members{f};
-  if (place_.contains(communicator.ranks[static_cast<std::size_t>(f->o.peer)])) {
-    auto& w = messages_[{c, from, to, f->o.tag}];
-    auto& mine = sends ? w.sends : w.receives;
+  if (replayed_peer(*f)) {
+    const auto found = messages_.find(key);
+    auto& w = found->second;
+    const bool sends = f->o.kind == Kind::send;
     auto& others = sends ? w.receives : w.sends;
-    if (others.empty()) {
-      mine.push_back(f);
+    const auto other = others.find(f->number);
+    if (other == others.end()) {
+      (sends ? w.sends : w.receives).emplace(f->number, f);
       return;
     }
-    members.push_back(others.front());
-    others.pop_front();
-    if (w.sends.empty() && w.receives.empty()) messages_.erase({c, from, to, f->o.tag});
+    members.push_back(other->second);
+    others.erase(other);
+    // Both sides have read as many and all have met: counting may begin again.
+    if (w.sends.empty() && w.receives.empty() && w.sent == w.received && f->number + 1 == w.sent)
+      messages_.erase(found);
   } else {
     ++lonely_messages_;
   }
+  const int world_from = communicator.ranks[static_cast<std::size_t>(key.from)];
+  const int world_to = communicator.ranks[static_cast<std::size_t>(key.to)];
   ++result_.messages;
   auto bytes = f->o.bytes;
   for (const auto* m : members) bytes = std::max(bytes, m->o.bytes);
@@ -346,6 +381,7 @@ void Engine::start(std::vector<Flight*> members, const Cost* cost, std::uint32_t
 
 void Engine::schedule(Activity* a) {
   ++a->version;
+  if (static_cast<double>(now_.ps()) + static_cast<double>(a->remaining.ps()) / a->pace > most_us * 1e6) too_long();
   const double left = static_cast<double>(a->remaining.ps()) / a->pace;
   const auto ps = a->pace == 1 ? a->remaining.ps() : static_cast<std::int64_t>(std::ceil(left));
   events_.push({now_ + Time::picoseconds(ps), order_++, a, a->version});
@@ -354,27 +390,27 @@ void Engine::schedule(Activity* a) {
 double Engine::pace_of(const Activity& a) const {
   if (a.cost == nullptr) {
     if (a.members.front()->o.work == Work::gap || sms_ <= 0) return 1;
-    double taken = 0;
-    for (const auto* other : ranks_[a.members.front()->rank].running)
-      if (other->cost != nullptr) taken += other->cost->channels;
-    return std::max(least_pace, 1 - taken / sms_);
+    return std::max(least_pace, 1 - ranks_[a.members.front()->rank].channels / sms_);
   }
   double demand = 1;
-  for (const auto* f : a.members) {
-    double sum = 0;
-    for (const auto* other : ranks_[f->rank].running)
-      if (other->cost != nullptr && other->cost->between_nodes == a.cost->between_nodes) sum += other->cost->on_links;
-    demand = std::max(demand, sum);
-  }
+  for (const auto* f : a.members) demand = std::max(demand, ranks_[f->rank].demand[a.cost->between_nodes ? 1 : 0]);
   return 1 / (1 - a.cost->on_links + a.cost->on_links * demand);
 }
 
 void Engine::repace(std::size_t r) {
-  auto& running = ranks_[r].running;
+  auto& rank = ranks_[r];
+  auto& running = rank.running;
+  rank.channels = rank.demand[0] = rank.demand[1] = 0;
+  for (const auto* a : running) {
+    if (a->cost == nullptr) continue;
+    rank.channels += a->cost->channels;
+    rank.demand[a->cost->between_nodes ? 1 : 0] += a->cost->on_links;
+  }
   if (running.size() < 2 && (running.empty() || running.front()->pace == 1)) return;
+  const double tolerance = running.size() > many ? 0.01 : 0;
   for (auto* a : running) {
     const double pace = pace_of(*a);
-    if (pace == a->pace) continue;
+    if (std::fabs(pace - a->pace) <= tolerance * a->pace) continue;
     const auto done = static_cast<std::int64_t>(static_cast<double>((now_ - a->updated).ps()) * a->pace);
     a->remaining = std::max(Time{}, a->remaining - Time::picoseconds(done));
     a->updated = now_;
@@ -456,19 +492,20 @@ void Engine::ended_flight(Flight* f, const Path& path) {
   auto& s = rank.streams[f->o.stream];
   s.path = path;
   s.ended = now_;
-  if (s.queue.front() == f)
+  while (!s.queue.empty() && s.queue.front()->done) {
+    free_flights_.push_back(s.queue.front());
     s.queue.pop_front();
-  else
-    std::erase(s.queue, f);  // of a batch
+    --s.reached;
+  }
   --rank.in_flight;
-  for (auto* w : f->waiters) {
+  const auto stream = f->o.stream;
+  const auto waiters = std::move(f->waiters);
+  for (auto* w : waiters) {
     w->path = path;
     w->arrived = now_;
-    if (--w->missing == 0) post_heads(r, rank.streams[w->o.stream]);
+    if (--w->missing == 0 && w->reached) take_turn(w, rank.streams[w->o.stream]);
   }
-  const auto stream = f->o.stream;
-  free_flights_.push_back(f);
-  post_heads(r, ranks_[r].streams[stream]);
+  take_turns(ranks_[r].streams[stream]);
   if (ranks_[r].in_flight < static_cast<std::int64_t>(ranks_[r].window / 2)) fetch(r);
 }
 
@@ -495,135 +532,4 @@ void Engine::advance(Rank& r) {
     r.account.idle += elapsed;
 }
 
-/// Nothing runs and something waits: either more has to be read, or some recordings do not have a call that others
-/// have, or it is a deadlock.
-void Engine::release_ended() {
-  bool widened = false;
-  for (std::size_t r = 0; r < ranks_.size(); ++r) {
-    auto& rank = ranks_[r];
-    if (rank.ended || rank.window >= most_window || rank.in_flight < static_cast<std::int64_t>(rank.window)) continue;
-    rank.window *= 2;
-    widened = true;
-    fetch(r);
-  }
-  if (widened || !events_.empty()) return;
-  // A message whose other side's recording has ended.
-  for (auto& [key, w] : messages_) {
-    auto& queue = w.sends.empty() ? w.receives : w.sends;
-    if (queue.empty()) continue;
-    const auto peer =
-        recording_.communicators[key.communicator].ranks[static_cast<std::size_t>(w.sends.empty() ? key.from : key.to)];
-    const auto& other = ranks_[place_.at(peer)];
-    if (!other.ended || other.in_flight > 0) continue;
-    ++unmatched_;
-    auto* f = queue.front();
-    queue.pop_front();
-    ++result_.messages;
-    const auto& members = recording_.communicators[key.communicator].ranks;
-    const auto& cost = costs_.message(members[static_cast<std::size_t>(key.from)],
-                                      members[static_cast<std::size_t>(key.to)], f->o.bytes);
-    start({f}, &cost, key.communicator, cost.time);
-    return;
-  }
-  explain();
-}
-
-void Engine::explain() {
-  std::string why;
-  int shown = 0;
-  for (std::size_t r = 0; r < ranks_.size() && shown < 8; ++r) {
-    for (const auto& s : ranks_[r].streams) {
-      if (s.queue.empty() || shown >= 8) continue;
-      const auto& o = s.queue.front()->o;
-      const auto& name = (*recording_.names)[o.name];
-      const auto what = o.kind == Kind::collective ? std::string{models::nccl::name_of(o.op)}
-                        : o.kind == Kind::send     ? fmt::format("send to member {}", o.peer)
-                        : o.kind == Kind::receive  ? fmt::format("receive from member {}", o.peer)
-                                                   : std::string{"compute"};
-      why += fmt::format("{}rank {} waits in {}{}{}", why.empty() ? "" : "; ", recording_.ranks[r], what,
-                         name.empty() ? "" : " '" + name + "'",
-                         o.kind == Kind::compute ? "" : " on '" + recording_.communicators[o.communicator].name + "'");
-      ++shown;
-    }
-  }
-  throw sim::InputError(fmt::format("deadlock at {:.3f} us: {}", now_.us(), why),
-                        "the ranks of a communicator must make the same calls in the same order");
-}
-
-RecordingResult Engine::run() {
-  for (std::size_t r = 0; r < ranks_.size(); ++r) fetch(r);
-  std::uint64_t handled = 0;
-  const auto waiting = [&] { return std::ranges::any_of(ranks_, [](const Rank& r) { return r.in_flight > 0; }); };
-  while (true) {
-    if (events_.empty()) {
-      if (!waiting()) break;
-      release_ended();
-      continue;
-    }
-    const auto e = events_.top();
-    events_.pop();
-    if (e.version != e.activity->version || !e.activity->running) continue;
-    now_ = e.at;
-    end(e.activity);
-    if ((++handled & 0xfff) == 0) {
-      if (options_.progress) options_.progress(result_.operations, now_);
-      if (options_.stop.stop_requested()) {
-        result_.interrupted = true;
-        break;
-      }
-    }
-  }
-  auto& out = result_;
-  out.end = now_;
-  Path path{};
-  Time last;
-  for (auto& rank : ranks_) {
-    advance(rank);
-    auto& a = rank.account;
-    for (std::size_t l = 0; l < labels_.size(); ++l)
-      if (rank.exposed[l] != Time{}) a.exposed[labels_[l]] = rank.exposed[l];
-    Time sum = a.compute + a.bubble + a.wait + a.idle;
-    for (const auto& [label, t] : a.exposed) sum += t;
-    if (sum != now_) throw sim::InternalError("the account of a rank does not add up");
-    for (const auto& s : rank.streams)
-      if (s.ended >= last) last = s.ended, path = s.path;
-    out.by_rank.push_back(a);
-  }
-  path[path_idle] += now_ - total_of(path);
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] == Time{}) continue;
-    const auto name = i == path_compute                                              ? std::string{"compute"}
-                      : i == path_idle                                               ? std::string{"idle"}
-                      : i - path_first_label < labels_.size() && i + 1 < path.size() ? labels_[i - path_first_label]
-                                                                                     : std::string{"other groups"};
-    out.critical_path[name] += path[i];
-  }
-  for (auto& [key, t] : totals_) {
-    if (t.shortest == Time::max()) t.shortest = Time{};
-    out.totals.push_back(std::move(t));
-  }
-  std::ranges::stable_sort(out.totals, [](const auto& a, const auto& b) { return a.time > b.time; });
-  out.notes = costs_.notes();
-  if (unmatched_ > 0)
-    out.notes.push_back(fmt::format("{} calls went on without ranks whose recordings ended before", unmatched_));
-  if (lonely_messages_ > 0)
-    out.notes.push_back(fmt::format("{} messages with ranks that were not recorded: taken as ready when this side is",
-                                    lonely_messages_));
-  const double seconds = now_.seconds();
-  if (seconds > 0) {
-    out.tokens_per_second = recording_.tokens / seconds;
-    if (peak_ > 0 && recording_.world > 0) out.mfu = recording_.model_flops / seconds / (peak_ * recording_.world);
-  }
-  return std::move(out);
-}
-
 }  // namespace linkcast::workloads::replaying
-
-namespace linkcast::workloads {
-
-RecordingResult replay_recording(const Recording& recording, const topologies::Cluster& cluster,
-                                 const RecordingReplayOptions& options) {
-  return replaying::Engine{recording, cluster, options}.run();
-}
-
-}  // namespace linkcast::workloads

@@ -21,6 +21,12 @@ namespace linkcast::workloads::replaying {
 using Path = std::array<sim::Time, 16>;
 inline constexpr std::size_t path_compute = 0, path_idle = 1, path_first_label = 2;
 
+inline sim::Time total_of(const Path& p) {
+  sim::Time t;
+  for (const auto x : p) t += x;
+  return t;
+}
+
 struct Flight;
 
 /// What runs: a compute of one rank, a collective, or a message.
@@ -37,9 +43,11 @@ struct Activity {
 /// An operation that was read and has not ended.
 struct Flight {
   Operation o;
-  std::uint32_t rank = 0;  // its place in Recording::ranks
+  std::uint32_t rank = 0;   // its place in Recording::ranks
+  std::int64_t index = 0;   // of its rank's operations, as they were read
+  std::int64_t number = 0;  // of the rank's calls of its communicator, or of its messages of one kind: what meets what
   std::int32_t missing = 0;
-  bool posted = false, done = false;
+  bool reached = false, done = false;  // reached: its turn on the stream has come
   sim::Time arrived;
   Path path{};  // up to `arrived`
   std::vector<Flight*> waiters;
@@ -52,7 +60,8 @@ class Engine {
 
  private:
   struct Stream {
-    std::deque<Flight*> queue;  // the first is running or waits
+    std::deque<Flight*> queue;  // what has ended stays until all before it have
+    std::size_t reached = 0;    // of the queue, from its front
     Path path{};                // of the last that ended on it
     sim::Time ended;
   };
@@ -61,6 +70,8 @@ class Engine {
     std::unordered_map<std::uint64_t, Flight*> ids;
     std::vector<std::int64_t> calls;  // by communicator
     std::vector<Activity*> running;
+    double channels = 0;                 // of all communication that runs
+    std::array<double, 2> demand{0, 0};  // sum of its shares on links: inside the node, between nodes
     int computes = 0, waits = 0, messages_waited = 0;
     std::int64_t read = 0, in_flight = 0;
     std::size_t window = 0;
@@ -95,7 +106,8 @@ class Engine {
     }
   };
   struct Waiting {
-    std::deque<Flight*> sends, receives;
+    std::map<std::int64_t, Flight*> sends, receives;  // by number: those whose turn has come
+    std::int64_t sent = 0, received = 0;              // that were read
   };
   struct Event {
     sim::Time at;
@@ -114,9 +126,12 @@ class Engine {
 
   void fetch(std::size_t r);
   void admit(std::size_t r, Operation&& o);
-  void post_heads(std::size_t r, Stream& s);
+  void number(Flight* f);
+  void take_turns(Stream& s);
+  void take_turn(Flight* f, Stream& s);
   void post(Flight* f);
-  void arrive(Flight* f);
+  MessageKey key_of(const Flight& f) const;
+  bool replayed_peer(const Flight& f) const;
   void try_meeting(std::uint32_t communicator);
   bool without_rest(std::uint32_t communicator) const;
   void try_message(Flight* f);
@@ -128,6 +143,7 @@ class Engine {
   void schedule(Activity* a);
   void advance(Rank& r);
   void release_ended();
+  bool release_message();
   [[noreturn]] void explain();
   sim::Time compute_time(const Flight& f);
   int world_rank(const Flight& f) const { return recording_.ranks[f.rank]; }

@@ -61,9 +61,16 @@ std::size_t GroupCosts::model_of(const std::vector<int>& ranks) {
       *std::ranges::max_element(nodes, [&](int a, int b) { return locals[a].size() < locals[b].size(); });
   const auto gpus = locals[first];
   const bool even = std::ranges::all_of(nodes, [&](int n) { return locals[n].size() == gpus.size(); });
+  const bool aligned = std::ranges::all_of(nodes, [&](int n) { return locals[n] == gpus; });
+  const auto say = [&](std::string note) {
+    if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(std::move(note));
+  };
   if (!even)
-    notes_.push_back(fmt::format("a communicator of {} ranks lies unevenly on its nodes: taken as {} on each of {}",
-                                 ranks.size(), gpus.size(), nodes.size()));
+    say(fmt::format("a communicator of {} ranks lies unevenly on its nodes: taken as {} on each of {}", ranks.size(),
+                    gpus.size(), nodes.size()));
+  else if (!aligned)
+    say("communicators that use different GPUs on their nodes are taken as using the same ones: paths across rails are "
+        "not told apart");
   std::string shape = fmt::format("{}|", fmt::join(gpus, ","));
   for (const int n : nodes) shape += fmt::format("{},", n - nodes[0]);
   if (const auto found = by_shape_.find(shape); found != by_shape_.end()) return found->second;
@@ -86,8 +93,9 @@ const Cost& GroupCosts::cost(std::size_t m, Op op, sim::Bytes bytes, int root) {
   const auto row = model.model.run(call);
   Cost c;
   const auto links = row.account[Cause::wire] + row.account[Cause::protocol] + row.account[Cause::congestion];
-  c.on_links = row.time == sim::Time{} ? 0 : static_cast<double>(links.ps()) / static_cast<double>(row.time.ps());
-  c.time = row.time + sim::Time::from_us(links.us() * (model.crowded - 1));
+  const double on_links = links.us() * model.crowded;
+  c.time = row.time + sim::Time::from_us(on_links - links.us());
+  c.on_links = c.time == sim::Time{} ? 0 : on_links / c.time.us();
   c.channels = row.channels;
   c.between_nodes = model.between_nodes;
   c.algorithm = row.algorithm;
