@@ -41,6 +41,29 @@ void RecordingFlags::add_to(Form& form) {
   library.add_to(form);
 }
 
+std::vector<std::string> RecordingFlags::given() const {
+  std::vector<std::string> out;
+  const auto add = [&](bool is, const char* name) {
+    if (is) out.emplace_back(name);
+  };
+  add(!nodes.empty(), "--nodes");
+  add(!network.empty(), "--network");
+  add(!format.empty(), "--format");
+  add(!beside.empty(), "--beside");
+  add(!world.empty(), "--world");
+  add(!compute_scale.empty(), "--compute-scale");
+  add(!work_scale.empty(), "--work-scale");
+  add(!slow.empty(), "--slow");
+  add(!jitter.empty(), "--jitter");
+  add(!seed.empty(), "--seed");
+  add(keep_communication, "--keep-communication");
+  add(alone, "--no-sharing");
+  add(!library.nccl.empty(), "--nccl");
+  add(!library.env.empty(), "--env");
+  add(!library.tuner.empty(), "--tuner");
+  return out;
+}
+
 workloads::RecordedScenario recorded_scenario(const std::vector<std::string>& files, const RecordingFlags& f,
                                               const std::vector<std::string>& set, const std::string& profile) {
   Problems problems;
@@ -89,6 +112,9 @@ workloads::RecordedScenario recorded_scenario(const std::vector<std::string>& fi
     });
   options.keep_communication = f.keep_communication;
   options.share = !f.alone;
+  if (workloads::is_recorded_scenario(files.front(), {}))
+    problems.add(fmt::format("{} is a scenario, which names its machine itself", files.front()),
+                 "leave --topology out, or write --set topology=" + f.topology);
   problems.finish();
   auto recording = workloads::open_recording(files, reading);
   auto cluster = workloads::cluster_for(f.topology, load, recording.world);

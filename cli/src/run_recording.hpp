@@ -19,6 +19,8 @@ struct RecordingFlags {
   LibraryOptions library;
 
   void add_to(Form& form);
+  /// Those that are given, as they are typed: a scenario says all that itself.
+  std::vector<std::string> given() const;
 };
 
 workloads::RecordedScenario recorded_scenario(const std::vector<std::string>& files, const RecordingFlags& flags,

@@ -1,6 +1,8 @@
 // `linkcast run`: a scenario, that is, a trace on a machine.
 #include "run_scenario.hpp"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -33,6 +35,11 @@ int perform_recording(const Options& o, const workloads::RecordedScenario& scena
     options.each = [&](const workloads::ReplayedOperation& x) { timeline->add(x); };
   }
   const auto result = workloads::replay_recording(scenario.recording, scenario.cluster, options);
+  if (const auto& skipped = scenario.recording.report->skipped; result.operations == 0 && !skipped.empty())
+    throw sim::InputError(
+        fmt::format("{}: nothing to replay: {} records were skipped, the first because of: {} ({})", scenario.title,
+                    skipped.front().count, skipped.front().why, skipped.front().first),
+        "`linkcast trace info` lists everything that was skipped");
   if (timeline) timeline->close();
   if (!o.csv.empty()) write_file("--csv", o.csv, recording_csv(result));
   const Expected expected{o.profile};
@@ -54,6 +61,9 @@ int perform(const Options& o, Io& io) {
     problems.finish();
     return perform_recording(o, recorded_scenario(o.files, o.recording, o.set, o.profile), io);
   }
+  for (const auto& name : o.recording.given())
+    problems.add(fmt::format("{} belongs to a trace with --topology; a scenario says that itself", name),
+                 "change the scenario by --set, such as --set env.NCCL_ALGO=Tree or --set replay.compute_scale=0.5");
   std::shared_ptr<const topologies::Profile> profile;
   if (!o.profile.empty())
     problems.collect([&] {
@@ -96,7 +106,7 @@ void add_run(Form root) {
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
   form.group("Output");
   form.flag("--all", o->all, "all rows of every table");
-  form.flag("--json", o->json, "JSON of schema linkcast.run/1");
+  form.flag("--json", o->json, "JSON: linkcast.run/1; of traces and steps linkcast.replay/1");
   form.text("--csv", o->csv, "FILE", "of traces and steps: the table of communication, for spreadsheets");
   form.text("--timeline", o->timeline, "FILE",
             "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");

@@ -53,6 +53,13 @@ Engine::Engine(const Recording& recording, const topologies::Cluster& cluster, c
   peak_ = gpu.peak_bf16 * 1e12;
   memory_ = static_cast<double>(gpu.memory.bytes_per_second());
   for (std::size_t r = 0; r < recording.ranks.size(); ++r) place_[recording.ranks[r]] = r;
+  for (const auto& [rank, factor] : options.slow_ranks)
+    if (!place_.contains(rank))
+      throw sim::InputError(
+          rank < 0 || rank >= recording.world
+              ? fmt::format("there is no rank {} to slow down: the world has {}", rank, recording.world)
+              : fmt::format("rank {} was not recorded: it does as those that were", rank),
+          fmt::format("slow down a recorded rank, such as {}", recording.ranks.empty() ? 0 : recording.ranks.front()));
   ranks_.resize(recording.ranks.size());
   groups_.resize(recording.communicators.size());
   member_.resize(recording.communicators.size());
