@@ -341,13 +341,13 @@ void StageWriter::backward(const Slot& slot, bool last) {
     layer_backward(shape, with_weights);
     if (plan_.dp * plan_.cp == 1) continue;
     const auto h = held_by(card_, plan_, shape);
-    if (full_) {
+    if (full_ && with_weights) {
       emit_.flush();
       reduce(h.shared, h.expert);
-    } else if (last) {
+    } else if (!full_ && last) {
       bucket_shared_ += h.shared;
       bucket_expert_ += h.expert;
-      if (bucket_shared_ + bucket_expert_ >= most) {
+      if (with_weights && bucket_shared_ + bucket_expert_ >= most) {
         emit_.flush();
         reduce(bucket_shared_, bucket_expert_);
         bucket_shared_ = bucket_expert_ = 0;
@@ -357,11 +357,18 @@ void StageWriter::backward(const Slot& slot, bool last) {
   if (c.embedding) emit_.busy(roofline_.embedding().input);
   emit_.flush();
   message_out(slot);
-  if (last && plan_.dp * plan_.cp > 1) {
-    if (c.embedding && !full_) bucket_shared_ += static_cast<double>(card_.vocab) * card_.hidden / plan_.tp;
-    reduce(bucket_shared_, bucket_expert_);
-    bucket_shared_ = bucket_expert_ = 0;
+  if (last && c.embedding && !full_) bucket_shared_ += static_cast<double>(card_.vocab) * card_.hidden / plan_.tp;
+  if (!with_weights) {  // the gradients are made later, by weights()
+    ++open_weights_[slot.chunk];
+    if (last) last_input_.insert(slot.chunk);
+  } else if (last) {
+    reduce_rest();
   }
+}
+
+void StageWriter::reduce_rest() {
+  if (plan_.dp * plan_.cp > 1) reduce(bucket_shared_, bucket_expert_);
+  bucket_shared_ = bucket_expert_ = 0;
 }
 
 void StageWriter::weights(const Slot& slot) {
@@ -369,9 +376,17 @@ void StageWriter::weights(const Slot& slot) {
   emit_.name("weights");
   if (c.output) emit_.busy(roofline_.output().weight);
   for (int i = 0; i < c.count; ++i) {
-    const auto& t = times(card_.layers[static_cast<std::size_t>(c.first + i)]);
+    const auto& shape = card_.layers[static_cast<std::size_t>(c.first + i)];
+    const auto& t = times(shape);
     emit_.busy(t.mixer.weight + t.mlp.weight);
+    if (!full_ || plan_.dp * plan_.cp == 1) continue;
+    const auto h = held_by(card_, plan_, shape);
+    emit_.flush();
+    reduce(h.shared, h.expert);
   }
+  if (--open_weights_[slot.chunk] > 0 || !last_input_.contains(slot.chunk)) return;
+  emit_.flush();
+  reduce_rest();
 }
 
 void StageWriter::finish() {

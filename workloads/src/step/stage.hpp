@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "emit.hpp"
 #include "layout.hpp"
@@ -36,6 +37,7 @@ class StageWriter {
   void forward(const Slot& slot, bool first);
   void backward(const Slot& slot, bool last);
   void weights(const Slot& slot);
+  void reduce_rest();
   void layer_forward(const LayerShape& shape, Pass pass);
   void layer_backward(const LayerShape& shape, bool with_weights);
   void half_forward(double us, bool tensor);
@@ -65,6 +67,8 @@ class StageWriter {
   std::map<std::pair<int, int>, std::uint64_t> gathers_;  // chunk, layer of it -> its parameters are there
   std::vector<std::uint64_t> reductions_;
   double bucket_shared_ = 0, bucket_expert_ = 0;
+  std::map<int, int> open_weights_;    // of a chunk: backward passes whose weights' gradients are still to be made
+  std::set<int> last_input_;           // chunks whose last one has come
   std::uint64_t ahead_ = 0;            // of ZeRO-3: the gather of the layer that comes next
   std::vector<std::uint64_t> hidden_;  // exchanges of experts that end with the slot
 };
