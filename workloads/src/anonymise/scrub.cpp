@@ -122,7 +122,7 @@ bool begins_secret(std::string_view t) {
 
 /// The run of characters of paths and of names around a place, gone through once however many words are in it.
 struct Runs {
-  explicit Runs(std::string_view text) : text_{text} {}
+  explicit Runs(std::string_view text) : text_{text}, amp_{std::min(text.find('@'), text.size())} {}
 
   /// What of the run of a path is left from `at`, without full stops and hyphens at its end.
   std::string_view path(std::size_t at) {
