@@ -137,12 +137,13 @@ TEST_CASE("Chakra: process groups, sizes of what a rank puts in, flops") {
   CHECK(all[3].flops == 5e9);
   CHECK(all[3].touched == 4096);
   CHECK(all[3].work == workloads::Work::gemm);
-  CHECK(skipped(recording, "group '9'") == 1);
+  CHECK(skipped(recording, "a group that nothing describes") == 1);
+  CHECK(recording.report->skipped.back().first.ends_with("node 5: group '9'"));
 
   const auto beside = folder.write("groups.json", R"({"9": [0, 1]})");
   const auto again = open_recording({file}, {.format = "", .world = 8, .beside = {beside}});
   CHECK(operations(again)[3].bytes == sim::Bytes{8});
-  CHECK(skipped(again, "group '9'") == 0);
+  CHECK(skipped(again, "a group that nothing describes") == 0);
 }
 
 TEST_CASE("Chakra: later nodes that earlier ones wait for are put first; circles are named") {
@@ -229,4 +230,39 @@ TEST_CASE("Files of simulators that hold no workload are told what they are") {
   CHECK(says("<algo name=\"a\" nchannels=\"1\">\n", "--algorithm-file"));
   CHECK(says("collective,size_bytes,algorithm\nallreduce,8,ring\n", "--tuner"));
   CHECK(says("id\tName\tParameter_size\tHidden_size\n1\tLLaMA_7B\t7B\t4096\n", "model cards"));
+}
+
+TEST_CASE("Chakra: process groups nested as deep as no trace is, and names that are no names") {
+  Scratch folder;
+  const auto file = [&](const std::string& list) {
+    return folder.write("t.0.et",
+                        chakra::metadata("1.1.1") +
+                            chakra::framed(chakra::number(1, 1) + chakra::text(2, "## process_group:init ##") +
+                                           chakra::number(3, 1) + chakra::text(8, chakra::text(1, list))) +
+                            chakra::collective(2, 0, 8));
+  };
+  // The brackets in the text do not make up for those outside of it.
+  const std::string deep(100'000, '['), shut(100'000, ']');
+  const auto bottomless = open_recording(
+      {file(R"(['[{"pg_desc": ")" + shut + R"(", "pg_name": )" + deep + "1" + shut + R"(, "ranks": [0]}]'])")});
+  CHECK(skipped(bottomless, "process groups that cannot be read") == 1);
+  CHECK(operations(bottomless).size() == 1);
+  const auto list = open_recording({file(R"(['[{"pg_name": [1]}, {"pg_name": 7, "ranks": [0, 1]}]'])")});
+  CHECK(skipped(list, "neither text nor a number") == 1);
+  REQUIRE(list.communicators.size() == 2);
+  CHECK(list.communicators[1].name == "7");
+}
+
+TEST_CASE("Chakra: many groups of the whole of a large world are refused") {
+  // A message with rank 2^22 - 1 makes a world of 2^22; with it, eight groups of all have 9 * 2^22 > 2^25 members.
+  Scratch folder;
+  std::string list;
+  for (int g = 0; g < 8; ++g) list += (g > 0 ? ", " : "") + (R"({"pg_name": "g)" + std::to_string(g) + R"("})");
+  const auto file = folder.write(
+      "t.0.et", chakra::metadata("1.1.1") +
+                    chakra::framed(chakra::number(1, 1) + chakra::text(2, "## process_group:init ##") +
+                                   chakra::number(3, 1) + chakra::text(8, chakra::text(1, "['[" + list + "]']"))) +
+                    chakra::collective(2, 0, 8));
+  CHECK_THROWS_AS(open_recording({file}, {.format = "", .world = 1 << 22, .beside = {}}), sim::InputError);
+  CHECK(open_recording({file}, {.format = "", .world = 1 << 10, .beside = {}}).communicators.size() == 9);
 }

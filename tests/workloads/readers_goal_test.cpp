@@ -175,6 +175,10 @@ TEST_CASE("GOAL: the binary form") {
   CHECK(first[1].after == std::vector<std::uint64_t>{first[0].id});
   REQUIRE(second.size() == 1);
   CHECK(second[0].peer == 0);
+  // Both nodes of rank 0 claim the one dependent there is.
+  auto twice = file;
+  twice[8 + 6 + 32 + 12 + 39 + 23] = 1;  // head, table, counts and root, first node, before the second one's count
+  CHECK(problem(folder.write("twice.bin", twice)).find("do not fit") != std::string::npos);
   file.resize(file.size() - 20);
   CHECK(problem(folder.write("cut.bin", file)).find("cut off") != std::string::npos);
 }

@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace linkcast::workloads {
+namespace {
+
+constexpr std::size_t most_reasons = 200;  // a damaged file has as many as it has lines
+
+}  // namespace
 
 std::string_view name_of(Work w) {
   switch (w) {
@@ -31,7 +36,11 @@ std::uint32_t Names::add(std::string_view text) {
 }
 
 void ReadReport::skip(std::string_view why, const std::string& where) {
-  const auto found = std::ranges::find_if(skipped, [&](const Skipped& s) { return s.why == why; });
+  auto found = std::ranges::find(skipped, why, &Skipped::why);
+  if (found == skipped.end() && skipped.size() >= most_reasons) {
+    why = "other reasons";
+    found = std::ranges::find(skipped, why, &Skipped::why);
+  }
   if (found == skipped.end())
     skipped.push_back({std::string{why}, 1, where});
   else

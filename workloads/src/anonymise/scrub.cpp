@@ -68,7 +68,7 @@ std::size_t colons_length(std::string_view text, bool& address) {
   bool doubled = false, digit = false;
   while (at < text.size()) {
     const auto g = run(text, at, is_hex);
-    if (g.size() > 4) return 0;
+    if (g.size() > 4 || groups > 20) return 0;
     if (!g.empty()) {
       ++groups;
       longest = std::max(longest, g.size()), shortest = std::min(shortest, g.size());
@@ -90,7 +90,13 @@ std::size_t colons_length(std::string_view text, bool& address) {
   if (at < text.size() && is_word(text[at])) return 0;
   const bool mac = !doubled && longest == 2 && shortest == 2 && (groups == 6 || groups == 8 || groups == 20);
   const bool guid = !doubled && longest == 4 && shortest == 4 && groups == 4;
-  address = (doubled && groups >= 3 && digit) || (!doubled && groups == 8 && longest > 2);
+  // Two groups may be a name of C++; what begins as global, unique local, link local or multicast addresses do is not.
+  constexpr std::array beginnings{"2", "3", "fc", "fd", "fe8", "fe9", "fea", "feb", "ff"};
+  std::string first{run(text, 0, is_hex)};
+  std::ranges::transform(first, first.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool routed =
+      first.size() == 4 && std::ranges::any_of(beginnings, [&](std::string_view b) { return first.starts_with(b); });
+  address = (doubled && digit && (groups >= 3 || (groups == 2 && routed))) || (!doubled && groups == 8 && longest > 2);
   return mac || guid || address ? at : 0;
 }
 
@@ -107,38 +113,88 @@ std::size_t uuid_length(std::string_view text) {
   return at < text.size() && is_word(text[at]) ? 0 : at;
 }
 
-bool looks_like_path(std::string_view t) {
-  if (t.find('/') == t.npos || std::ranges::count_if(t, is_letter) < 2) return false;
-  if (t.front() == '/' || t.starts_with("~/") || t.starts_with("./") || t.starts_with("../")) return true;
-  return std::ranges::any_of(endings, [&](std::string_view e) { return t.ends_with(e); });
-}
-
-bool is_secret(std::string_view t) {
+bool begins_secret(std::string_view t) {
   if (t.size() < 16) return false;
-  return std::ranges::any_of(secret_prefixes, [&](std::string_view p) { return t.starts_with(p); }) &&
-         std::ranges::any_of(t, is_digit);
+  return std::ranges::any_of(secret_prefixes, [&](std::string_view p) { return t.starts_with(p); });
 }
 
 }  // namespace
 
+/// The run of characters of paths and of names around a place, gone through once however many words are in it.
+struct Runs {
+  explicit Runs(std::string_view text) : text_{text}, amp_{std::min(text.find('@'), text.size())} {}
+
+  /// What of the run of a path is left from `at`, without full stops and hyphens at its end.
+  std::string_view path(std::size_t at) {
+    if (at >= path_end_) {
+      path_end_ = at + run(text_, at, is_path).size();
+      path_trimmed_ = path_end_;
+      while (path_trimmed_ > at && (text_[path_trimmed_ - 1] == '.' || text_[path_trimmed_ - 1] == '-'))
+        --path_trimmed_;
+      slash_ = dot_ = letters_[0] = letters_[1] = none;
+      for (std::size_t i = at; i < path_trimmed_; ++i) {
+        if (text_[i] == '/') slash_ = i;
+        if (text_[i] == '.') dot_ = i;
+        if (is_letter(text_[i])) letters_[1] = letters_[0], letters_[0] = i;
+      }
+    }
+    return at < path_trimmed_ ? text_.substr(at, path_trimmed_ - at) : std::string_view{};
+  }
+  // Of path(at), whose places these are.
+  bool has_slash(std::size_t at) const { return slash_ != none && slash_ >= at; }
+  bool looks_like_path(std::size_t at, std::string_view t) const {
+    if (!has_slash(at) || letters_[1] == none || letters_[1] < at) return false;
+    if (t.front() == '/' || t.starts_with("~/") || t.starts_with("./") || t.starts_with("../")) return true;
+    return std::ranges::any_of(endings, [&](std::string_view e) { return t.ends_with(e); });
+  }
+  bool looks_like_email(std::size_t at, std::string_view t) {
+    if (has_slash(at) || dot_ == none || dot_ < at) return false;
+    if (amp_ < at) amp_ = std::min(text_.find('@', at), text_.size());
+    return amp_ > at && amp_ < dot_ && amp_ < at + t.size();
+  }
+
+  std::string_view name(std::size_t at) {
+    if (at >= name_end_) {
+      name_end_ = at + run(text_, at, is_name).size();
+      name_trimmed_ = name_end_;
+      while (name_trimmed_ > at && !is_word(text_[name_trimmed_ - 1])) --name_trimmed_;
+      digit_ = none;
+      for (std::size_t i = at; i < name_trimmed_; ++i)
+        if (is_digit(text_[i])) digit_ = i;
+    }
+    return at < name_trimmed_ ? text_.substr(at, name_trimmed_ - at) : std::string_view{};
+  }
+  bool name_has_digit(std::size_t at) const { return digit_ != none && digit_ >= at; }
+
+ private:
+  static constexpr std::size_t none = std::string_view::npos;
+  std::string_view text_;
+  std::size_t path_end_ = 0, path_trimmed_ = 0, slash_ = none, dot_ = none, letters_[2] = {none, none};  // the last
+  std::size_t amp_ = 0;                                                                                  // the next
+  std::size_t name_end_ = 0, name_trimmed_ = 0, digit_ = none;
+};
+
 bool digits_only(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
+
+void Scrubber::learn(std::string_view text, const std::string& pseudonym) {
+  words_.try_emplace(std::string{text}, pseudonym);
+  longest_ = std::max(longest_, text.size());
+}
 
 std::string Scrubber::host(std::string_view text) {
   if (text.empty() || text == "localhost" || digits_only(text)) return std::string{text};
   if (ipv4_length(text) == text.size()) return names_.ipv4(text);
   const auto shortened = text.substr(0, text.find('.'));  // with and without its domain it is one host
   auto out = names_.word("host", shortened);
-  if (text.size() >= 3 && !contains(common_words, text)) words_.try_emplace(std::string{text}, out);
-  if (shortened.size() >= 3 && !contains(common_words, shortened) && !digits_only(shortened))
-    words_.try_emplace(std::string{shortened}, out);
+  if (text.size() >= 3 && !contains(common_words, text)) learn(text, out);
+  if (shortened.size() >= 3 && !contains(common_words, shortened) && !digits_only(shortened)) learn(shortened, out);
   return out;
 }
 
 std::string Scrubber::user(std::string_view text) {
   if (text.empty() || text == "root") return std::string{text};
   auto out = names_.word("user", text);
-  if (text.size() >= 4 && !contains(common_words, text) && !digits_only(text))
-    words_.try_emplace(std::string{text}, out);
+  if (text.size() >= 4 && !contains(common_words, text) && !digits_only(text)) learn(text, out);
   return out;
 }
 
@@ -191,7 +247,12 @@ std::string Scrubber::variable(std::string_view name, std::string_view value) {
   const bool secret = std::ranges::any_of(secret_words, [&](const char* w) { return upper.find(w) != upper.npos; });
   const bool kept = std::ranges::any_of(
       kept_variables, [&](std::string_view k) { return k.ends_with('_') ? upper.starts_with(k) : upper == k; });
-  if (kept && !secret) return scrub(value);
+  if (kept && !secret && depth_ < 8) {  // deeper, as any other value
+    ++depth_;
+    auto out = scrub(value);
+    --depth_;
+    return out;
+  }
   if (value.empty() || digits_only(value))
     return secret && !value.empty() ? names_.word("redacted", value) : std::string{value};
   return names_.word("redacted", value);
@@ -212,17 +273,14 @@ std::size_t Scrubber::match_frame(std::string_view text, std::string& out) {
   return text.size();
 }
 
-std::size_t Scrubber::match(std::string_view text, std::size_t at, std::string& out) {
+std::size_t Scrubber::match(std::string_view text, std::size_t at, Runs& runs, std::string& out) {
   const auto rest = text.substr(at);
   const char c = rest.front();
   if (c == '/' || c == '~' || c == '.' || is_word(c)) {
-    auto t = run(rest, 0, is_path);
-    while (!t.empty() && (t.back() == '.' || t.back() == '-')) t.remove_suffix(1);
+    const auto t = runs.path(at);
     // What follows a word is a path only from the root, and "://" is the middle of an address.
-    if (looks_like_path(t) && !t.starts_with("//")) return out += path(t), t.size();
-    if (const auto amp = t.find('@');
-        amp != t.npos && amp > 0 && t.find('/') == t.npos && t.find('.', amp) != t.npos && is_word(c))
-      return out += names_.word("email", t), t.size();
+    if (runs.looks_like_path(at, t) && !t.starts_with("//")) return out += path(t), t.size();
+    if (is_word(c) && runs.looks_like_email(at, t)) return out += names_.word("email", t), t.size();
   }
   if (c == ':' && rest.starts_with("://")) {
     const auto before = run(rest, 3, [](char x) { return is_name(x) || x == ':' || x == '%'; });
@@ -270,9 +328,8 @@ std::size_t Scrubber::match(std::string_view text, std::size_t at, std::string& 
     out += variable(word, value);
     return word.size() + 1 + value.size();
   }
-  auto name = run(rest, 0, is_name);
-  while (!name.empty() && !is_word(name.back())) name.remove_suffix(1);
-  if (is_secret(name)) return out += names_.word("redacted", name), name.size();
+  const auto name = runs.name(at);
+  if (begins_secret(name) && runs.name_has_digit(at)) return out += names_.word("redacted", name), name.size();
   // host:pid:tid, as NCCL begins its lines.
   if (const auto n = name.size(); n < rest.size() && rest[n] == ':' && !digits_only(name) && is_word(c)) {
     const auto pid = run(rest, n + 1, is_digit);
@@ -287,10 +344,11 @@ std::size_t Scrubber::match(std::string_view text, std::size_t at, std::string& 
       }
     }
   }
-  if (const auto found = words_.find(std::string{name}); found != words_.end())
-    return out += found->second, name.size();
-  if (const auto found = words_.find(std::string{word}); found != words_.end())
-    return out += found->second, word.size();
+  for (const auto part : {name, word}) {
+    if (part.size() > longest_) continue;
+    if (const auto found = words_.find(std::string{part}); found != words_.end())
+      return out += found->second, part.size();
+  }
   // "pid 4711", "thread 4711 (python)"
   for (const std::string_view key : {"pid", "Pid", "PID", "tid", "process", "thread"}) {
     if (word != key) continue;
@@ -322,8 +380,9 @@ std::string Scrubber::scrub(std::string_view text) {
   out.reserve(text.size());
   if (match_frame(text, out) > 0) return out;
   if (text.starts_with("nn.Module: ")) return "nn.Module: " + function(text.substr(11));
+  Runs runs{text};
   for (std::size_t at = 0; at < text.size();) {
-    if (const auto n = match(text, at, out); n > 0) {
+    if (const auto n = match(text, at, runs, out); n > 0) {
       at += n;
       continue;
     }

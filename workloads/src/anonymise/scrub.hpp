@@ -10,6 +10,8 @@
 
 namespace linkcast::workloads::anonymising {
 
+struct Runs;
+
 class Scrubber {
  public:
   explicit Scrubber(Pseudonyms& pseudonyms) : names_{pseudonyms} {}
@@ -28,12 +30,16 @@ class Scrubber {
   std::string variable(std::string_view name, std::string_view value);  // of an environment
 
  private:
-  std::size_t match(std::string_view text, std::size_t at, std::string& out);
+  std::size_t match(std::string_view text, std::size_t at, Runs& runs, std::string& out);
   std::size_t match_frame(std::string_view text, std::string& out);
   std::string component(std::string_view text);
 
   Pseudonyms& names_;
+  void learn(std::string_view text, const std::string& pseudonym);
+
   std::unordered_map<std::string, std::string> words_;  // that were learned
+  std::size_t longest_ = 0;                             // of them
+  int depth_ = 0;                                       // of values of variables within each other
 };
 
 bool digits_only(std::string_view text);

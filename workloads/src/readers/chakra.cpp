@@ -14,6 +14,7 @@
 #include "chakra_json.hpp"
 #include "chakra_order.hpp"
 #include "chakra_translate.hpp"
+#include "json_value.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 
 namespace linkcast::workloads::readers {
@@ -22,6 +23,7 @@ namespace {
 using namespace chakra;
 
 constexpr int most_ranks = 1 << 22;
+constexpr std::size_t most_members = std::size_t{1} << 25;  // of all communicators
 
 struct ProcessGroup {
   std::string name, description;
@@ -67,9 +69,10 @@ void read_groups(const std::string& values, File& file, ReadReport& report, cons
     report.skip("process groups that cannot be read", where());
     return;
   }
-  std::string text = values.substr(begin, end + 2 - begin);
-  for (std::size_t i = 0; (i = text.find("\\\"", i)) != std::string::npos;) text.replace(i, 2, "\"");
-  const auto all = nlohmann::json::parse(text, nullptr, false);
+  std::string text;
+  for (std::size_t i = begin; i < end + 2; ++i)
+    if (values[i] != '\\' || values[i + 1] != '"') text += values[i];
+  const auto all = json_value(text);
   if (!all.is_array()) {
     report.skip("process groups that cannot be read", where());
     return;
@@ -78,6 +81,10 @@ void read_groups(const std::string& values, File& file, ReadReport& report, cons
     if (!g.is_object() || !g.contains("pg_name")) continue;
     ProcessGroup out;
     const auto& name = g["pg_name"];
+    if (!name.is_string() && !name.is_number()) {
+      report.skip("a process group whose name is neither text nor a number", where());
+      continue;
+    }
     out.name = name.is_string() ? name.get<std::string>() : name.dump();
     if (g.contains("pg_desc") && g["pg_desc"].is_string()) out.description = g["pg_desc"].get<std::string>();
     bool good = true;
@@ -88,7 +95,7 @@ void read_groups(const std::string& values, File& file, ReadReport& report, cons
         if (good) out.ranks.push_back(static_cast<int>(rank));
       }
     if (!good || std::set<int>(out.ranks.begin(), out.ranks.end()).size() != out.ranks.size())
-      report.skip(fmt::format("a process group '{}' with wrong ranks", out.name), where());
+      report.skip("a process group with wrong ranks", fmt::format("{}: '{}'", where(), out.name));
     else
       file.groups.push_back(std::move(out));
   }
@@ -308,9 +315,16 @@ Recording open_chakra(const std::vector<std::string>& paths, const RecordingOpti
   std::iota(all.begin(), all.end(), 0);
   out.communicators.push_back({"world", "", all});
   std::map<std::pair<std::string, std::vector<int>>, std::uint32_t> known;
+  std::size_t members = all.size();
   const auto add = [&](const std::string& name, const std::string& description, const std::vector<int>& ranks) {
-    const auto [at, fresh] = known.try_emplace({name, ranks}, static_cast<std::uint32_t>(out.communicators.size()));
-    if (fresh) out.communicators.push_back({name, description, ranks});
+    // All ranks: an empty key, for there may be many groups of all ranks.
+    const auto [at, fresh] = known.try_emplace({name, ranks == all ? std::vector<int>{} : ranks},
+                                               static_cast<std::uint32_t>(out.communicators.size()));
+    if (!fresh) return at->second;
+    members += ranks.size();
+    if (members > most_members)
+      throw sim::InputError(fmt::format("{}: the process groups have more than 33,554,432 members together", paths[0]));
+    out.communicators.push_back({name, description, ranks});
     return at->second;
   };
   for (auto& f : *files) {

@@ -49,8 +49,9 @@ Translator::Translator(std::shared_ptr<Shared> shared, int rank, std::string pat
   for (const auto& c : *shared_->communicators) member_.push_back(std::ranges::find(c.ranks, rank) != c.ranks.end());
 }
 
-void Translator::skip(std::string_view why, const Node& n) {
-  shared_->report->skip(why, fmt::format("{}: byte {}: node {}", path_, n.at, n.id));
+void Translator::skip(std::string_view why, const Node& n, std::string_view what) {
+  shared_->report->skip(why,
+                        fmt::format("{}: byte {}: node {}{}{}", path_, n.at, n.id, what.empty() ? "" : ": ", what));
 }
 
 void Translator::pass_on(std::uint64_t id, const std::vector<std::uint64_t>& after) {
@@ -146,27 +147,27 @@ bool Translator::collective(const Node& n, Operation& out) {
   }
   const auto op = op_of(*n.comm_type);
   if (!op) {
-    skip(fmt::format("a collective of unknown comm_type {}", *n.comm_type), n);
+    skip("a collective of unknown comm_type", n, fmt::format("comm_type {}", *n.comm_type));
     return false;
   }
   auto group = groups_.find(n.group);
   if (group == groups_.end()) {
     const bool world = n.group.empty() || n.group == "0";
     if (!world) {
-      skip(fmt::format("a collective of the group '{}', which nothing describes", n.group), n);
+      skip("a collective of a group that nothing describes", n, fmt::format("group '{}'", n.group));
       return false;
     }
     group = groups_.emplace(n.group, 0u).first;
   }
   const auto& communicator = (*shared_->communicators)[group->second];
   if (!member_[group->second]) {
-    skip(fmt::format("a collective of the group '{}', in which this rank is not", n.group), n);
+    skip("a collective of a group in which this rank is not", n, fmt::format("group '{}'", n.group));
     return false;
   }
   const auto ranks = static_cast<std::int64_t>(communicator.ranks.size());
   const auto times = *op == Op::all_gather || *op == Op::gather ? ranks : 1;
   if (*n.comm_size < 0 || *n.comm_size > largest / times) {
-    skip(fmt::format("a collective of {} bytes", *n.comm_size), n);
+    skip("a collective of a size that cannot be", n, fmt::format("{} bytes", *n.comm_size));
     return false;
   }
   out.kind = Operation::Kind::collective;
@@ -188,7 +189,8 @@ bool Translator::message(const Node& n, Operation& out) {
     return false;
   }
   if (*peer < 0 || *peer >= shared_->world || *peer == rank_ || *n.comm_size < 0 || *n.comm_size > largest) {
-    skip(fmt::format("a message of {} bytes with rank {}", *n.comm_size, *peer), n);
+    skip("a message of a size or with a rank that cannot be", n,
+         fmt::format("{} bytes with rank {}", *n.comm_size, *peer));
     return false;
   }
   out.kind = send ? Operation::Kind::send : Operation::Kind::receive;

@@ -38,7 +38,7 @@ class Translator {
  private:
   bool collective(const Node& n, Operation& out);
   bool message(const Node& n, Operation& out);
-  void skip(std::string_view why, const Node& n);
+  void skip(std::string_view why, const Node& n, std::string_view what = {});
   /// Who depends on `id` waits for `after` instead.
   void pass_on(std::uint64_t id, const std::vector<std::uint64_t>& after);
 

@@ -263,6 +263,7 @@ Rank Schedule::read_binary(const Place& p, ReadReport* report) const {
   if (appendix > data.size()) fail(0);
   Rank out;
   out.nodes.resize(nodes);
+  std::uint64_t dependencies = 0;  // no more than there are places: ranges that overlap are not GOAL
   for (std::uint64_t i = 0; i < nodes; ++i) {
     const auto at = first + i * node_size;
     auto& n = out.nodes[i];
@@ -283,7 +284,8 @@ Rank Schedule::read_binary(const Place& p, ReadReport* report) const {
       const std::uint64_t count = load<std::uint32_t>(data, at + 23 + static_cast<std::uint64_t>(k) * 8);
       const std::uint64_t begin = load<std::uint32_t>(data, at + 27 + static_cast<std::uint64_t>(k) * 8);
       if (count == 0) continue;
-      if (appendix + (begin + count) * 4 > data.size()) fail(at);
+      dependencies += count;
+      if (appendix + (begin + count) * 4 > data.size() || appendix + dependencies * 4 > data.size()) fail(at);
       for (std::uint64_t j = begin; j < begin + count; ++j) {
         const auto who = load<std::uint32_t>(data, appendix + j * 4);
         if (who >= nodes) fail(appendix + j * 4);

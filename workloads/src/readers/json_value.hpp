@@ -9,7 +9,14 @@ namespace linkcast::workloads::readers {
 /// Discarded where it is no JSON or nested deeper than any trace is (copies of a value go as deep as it does).
 inline nlohmann::json json_value(std::string_view text) {
   int depth = 0;
-  for (const char c : text) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted) {
+      if (c == '\\') ++i;
+      continue;
+    }
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
     if (depth > 200) return nlohmann::json(nlohmann::json::value_t::discarded);

@@ -185,7 +185,7 @@ class Log {
     if (c == nullptr) return;
     const auto kind = nccl_call(call.verb);
     if (!kind) {
-      report().skip(fmt::format("'{}': no model for it", call.verb), lines.where());
+      report().skip("a call with no model for it", fmt::format("{}: '{}'", lines.where(), call.verb.substr(0, 40)));
       return;
     }
     auto& rank = ranks_[c->rank];

@@ -26,6 +26,7 @@ using Kind = Operation::Kind;
 
 constexpr std::size_t most_kept = 4'000'000, longest_line = std::size_t{64} << 20;
 constexpr int most_ranks = 1'000'000;
+constexpr std::size_t most_members = std::size_t{1} << 25;  // of all communicators
 
 class Lines {
  public:
@@ -109,7 +110,7 @@ std::string first_of(const Problems& problems) {
 }
 
 struct Head {
-  std::vector<std::unordered_map<int, int>> member;  // by communicator: rank -> member
+  std::vector<std::vector<int>> member;  // by communicator: its ranks, sorted
   std::unordered_map<std::string, std::uint32_t> by_name;
   std::unordered_map<int, std::size_t> place;  // rank -> place in Recording::ranks
 };
@@ -274,7 +275,7 @@ class Reader final : public OperationReader {
     }
     if (o.communicator >= communicators_.size()) return problems.add(amount, "there are no communicators");
     for (const int r : ranks)
-      if (!head_->member[o.communicator].contains(r))
+      if (!std::ranges::binary_search(head_->member[o.communicator], r))
         problems.add(amount, "a rank that is not in the communicator of its operation");
     const auto last = std::ssize(communicators_[o.communicator].ranks) - 1;
     if (const auto n = f.integer("root", 0, last)) o.root = static_cast<std::int32_t>(*n);
@@ -306,6 +307,7 @@ class Reader final : public OperationReader {
 void read_communicators(const Value* list, Recording& out, Problems& problems) {
   if (list == nullptr) return;
   if (!list->is_sequence()) return problems.add(*list, "'communicators' must be a list");
+  std::size_t members = 0;
   for (const auto& item : list->items) {
     Fields f{problems, item, "the communicator"};
     RecordedCommunicator c;
@@ -314,6 +316,9 @@ void read_communicators(const Value* list, Recording& out, Problems& problems) {
     if (const auto* ranks = f.need("ranks"))
       c.ranks = trace::ranks_of(problems, *ranks, fmt::format("the communicator '{}'", c.name), out.world);
     f.done();
+    members += c.ranks.size();
+    if (members > most_members)
+      return problems.add(item, "the communicators have more than 33,554,432 members together");
     out.communicators.push_back(std::move(c));
   }
 }
@@ -357,9 +362,7 @@ Recording open_recorded(const std::vector<std::string>& paths, const RecordingOp
 
   auto head = std::make_shared<Head>();
   for (std::size_t c = 0; c < out.communicators.size(); ++c) {
-    auto& members = head->member.emplace_back();
-    for (std::size_t m = 0; m < out.communicators[c].ranks.size(); ++m)
-      members.emplace(out.communicators[c].ranks[m], static_cast<int>(m));
+    std::ranges::sort(head->member.emplace_back(out.communicators[c].ranks));
     head->by_name.try_emplace(out.communicators[c].name, static_cast<std::uint32_t>(c));
   }
   for (std::size_t r = 0; r < out.ranks.size(); ++r) head->place.emplace(out.ranks[r], r);
