@@ -131,7 +131,11 @@ void TextWalk::string_done() {
     levels_.back().key = text_;
     waiting_ += segments(text_);
   } else {
-    waiting_ += value(text_);
+    auto out = value(text_);
+    // Lines that a damaged string goes over stay, so that what follows keeps its line.
+    const auto lines = std::ranges::count(text_, '\n') - std::ranges::count(out, '\n');
+    if (lines > 0) out.append(static_cast<std::size_t>(lines), '\n');
+    waiting_ += out;
   }
   text_.clear();
 }

@@ -14,6 +14,12 @@
 namespace linkcast::workloads::readers {
 namespace {
 
+/// A damaged clock may say anything: a span is at most what a replay takes (and refuses, with its reason).
+sim::Time span(std::int64_t ns) {
+  constexpr std::int64_t most = 9'000'000'000'000'000;
+  return sim::Time::nanoseconds(std::clamp<std::int64_t>(ns, 0, most));
+}
+
 constexpr std::int64_t gathered = 5'000;  // ns: idle times are kept together until they make this
 
 struct Traced {
@@ -81,14 +87,14 @@ class Reader final : public OperationReader {
       auto gap = op;
       gap.work = Work::gap;
       gap.name = idle_;
-      gap.duration = sim::Time::nanoseconds(idle);
+      gap.duration = span(idle);
       rank.pending.push_back(std::move(gap));
       idle = 0;
     }
     rank.ends[k.stream] = k.start + k.duration;
     if (rank.ends[k.stream] > rank.latest) rank.latest = rank.ends[k.stream], rank.latest_at = i;
     op.name = k.name;
-    const auto took = sim::Time::nanoseconds(k.duration);
+    const auto took = span(k.duration);
     std::vector<std::int32_t> calls;
     for (auto c = k.call; c >= 0; c = t.file.calls[static_cast<std::size_t>(c)].next)
       if (t.calls[static_cast<std::size_t>(c)].usable()) calls.push_back(c);
@@ -125,7 +131,7 @@ class Reader final : public OperationReader {
     gap.work = Work::gap;
     gap.name = idle_;
     gap.after = {rank.latest_at + 1};
-    gap.duration = sim::Time::nanoseconds(t.order.end - rank.latest);
+    gap.duration = span(t.order.end - rank.latest);
     rank.pending.push_back(std::move(gap));
     return true;
   }
