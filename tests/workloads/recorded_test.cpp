@@ -220,14 +220,6 @@ TEST_CASE("the times that a recording implies") {
   CHECK(clock.end(0) == Time::microseconds(8));
 }
 
-TEST_CASE("communicators of more members than any machine has are refused") {
-  const Folder folder{"recorded"};
-  std::string head = R"({"schema": "linkcast.trace/2", "world": 1000000, "ranks": [0], "communicators": [)";
-  for (int c = 0; c < 34; ++c)  // 34 * 10^6 > 2^25
-    head += (c > 0 ? ", " : "") + (R"({"name": "c)" + std::to_string(c) + R"(", "ranks": "0-999999"})");
-  CHECK_THROWS_AS(workloads::open_recording({folder.write("r.jsonl", head + "]}\n")}), sim::InputError);
-}
-
 TEST_CASE("a report has two hundred reasons and one for all others") {
   workloads::ReadReport report;
   for (int i = 0; i < 300; ++i) report.skip("reason " + std::to_string(i), "line " + std::to_string(i));
