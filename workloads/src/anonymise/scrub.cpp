@@ -212,6 +212,7 @@ std::string Scrubber::component(std::string_view text) {
 }
 
 std::string Scrubber::path(std::string_view text) {
+  if (text.empty()) return {};
   std::string out;
   bool first = true, home = false;
   for (std::size_t at = 0; at <= text.size();) {
