@@ -142,15 +142,20 @@ def replay(
 
     Examples
     --------
+    A trace of eight ranks, written here; usually it is the profiler's file.
+
+    >>> import pathlib, tempfile
     >>> import linkcast
-    >>> step = linkcast.replay("configs/step-8b-fsdp-h100.yaml")
-    >>> step.world
-    32
-    >>> 0.2 < step.mfu < 0.7
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> trace = pathlib.Path(folder.name, "trace.jsonl")
+    >>> lines = ['{"schema": "linkcast.trace/1", "ranks": 8}', '{"ranks": "0-7", "compute": "100 us"}']
+    >>> _ = trace.write_text(chr(10).join([*lines, '{"ranks": "0-7", "all_reduce": "64 MiB"}']))
+    >>> step = linkcast.replay(trace, linkcast.Fabric.load("dgx-h100"))
+    >>> step.world, step.totals[0]["op"]
+    (8, 'all_reduce')
+    >>> step.end_us > 100
     True
-    >>> slow = linkcast.replay("configs/step-8b-fsdp-h100.yaml", settings={"network": "tcp"})
-    >>> slow.end_us > step.end_us
-    True
+    >>> folder.cleanup()
     """
     one = isinstance(files, (str, os.PathLike))
     paths = [os.fspath(f) for f in ([files] if one else files)]  # type: ignore[list-item, union-attr]
