@@ -118,6 +118,37 @@ std::string_view name_of(Verdict v) {
   return v == Verdict::healthy ? "healthy" : v == Verdict::degraded ? "degraded" : "unknown";
 }
 
+namespace {
+
+/// Numbers that no healthy machine gives, whatever the others say: below a third of the least that is normal (from 1
+/// MiB on: below, hosts differ by as much), or above three times the most. Says so in the notes.
+bool contradict(Diagnosis& d) {
+  constexpr double factor = 3;
+  std::string slow, fast;
+  for (const auto& row : d.rows) {
+    if (!row.expected) continue;
+    const bool rate = row.measured_GBps > 0 && row.low_GBps > 0;
+    const bool large = !row.size || *row.size >= sim::mib(1);
+    const bool is_slow = rate ? row.measured_GBps * factor < row.low_GBps : row.measured_us > row.high_us * factor;
+    const bool is_fast = rate ? row.measured_GBps > row.high_GBps * factor : row.measured_us * factor < row.low_us;
+    if (is_slow && large && slow.empty()) slow = row.what;
+    if (is_fast && fast.empty()) fast = row.what;
+  }
+  if (!slow.empty())
+    d.notes.push_back(
+        fmt::format("{}: less than a third of what is normal, while other numbers are normal: they "
+                    "contradict each other, or are of different set-ups; give them one by one",
+                    slow));
+  if (!fast.empty())
+    d.notes.push_back(
+        fmt::format("{}: more than three times what a healthy machine reaches: a wrong unit, or another "
+                    "machine?",
+                    fast));
+  return !slow.empty() || !fast.empty();
+}
+
+}  // namespace
+
 Diagnosis diagnose(const Measurements& measurements, const DiagnoseOptions& given) {
   network_named(given.hardware.fabric);
   auto all = unpack(measurements, given);
@@ -160,6 +191,10 @@ Diagnosis diagnose(const Measurements& measurements, const DiagnoseOptions& give
                                       [](const Observation& o) { return o.kind == Kind::shape; });
   out.verdict = healthy >= 0.5 ? (only_shape ? Verdict::unknown : Verdict::healthy) : Verdict::degraded;
   out.confidence = out.verdict == Verdict::degraded ? 1 - healthy : healthy;
+  if (out.verdict == Verdict::healthy && contradict(out)) {
+    out.verdict = Verdict::unknown;
+    return out;  // no cause explains such numbers
+  }
   out.causes = causes_of(list, judged, evidence, predictor, scene, out.verdict != Verdict::degraded);
   return out;
 }

@@ -19,6 +19,9 @@ std::string verdict_words(const Diagnosis& d) {
     case Verdict::degraded:
       return fmt::format("DEGRADED ({:.0f} % sure): a healthy machine gives more", 100 * d.confidence);
     default:
+      if (std::any_of(d.rows.begin(), d.rows.end(), [](const DiagnosisRow& r) { return r.expected; }))
+        return d.causes.empty() ? "CANNOT SAY: these numbers contradict each other, or what is possible (see the notes)"
+                                : "CANNOT SAY: how numbers compare with each other is normal, their size is not known";
       return "CANNOT SAY: nothing of this can be compared with what the machine should give";
   }
 }

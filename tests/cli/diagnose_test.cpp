@@ -71,3 +71,11 @@ TEST_CASE("diagnose --json has the fields of linkcast.diagnose/1") {
   CHECK(answer["machine"] == "8 x H100 SXM");
   CHECK(answer["causes"][0]["cause"] == "NVLS disabled or unavailable");
 }
+
+TEST_CASE("diagnose: numbers that contradict each other, or physics, are not called healthy") {
+  const auto both = typed("diagnose --gpu \"H100 SXM\" --busbw all_reduce@8G=470GB/s --busbw all_reduce@8G=47GB/s");
+  CHECK_FALSE(says(both.out, "HEALTHY"));
+  const auto fast = typed("diagnose --gpu \"H100 SXM\" --busbw all_reduce@8G=99999GB/s");
+  CHECK_FALSE(says(fast.out, "HEALTHY"));
+  CHECK(says(fast.out, "a wrong unit"));
+}
