@@ -210,7 +210,7 @@ void Engine::post(Flight* f) {
   auto& rank = ranks_[f->rank];
   switch (f->o.kind) {
     case Kind::compute:
-      start({f}, nullptr, 0, compute_time(*f));
+      start({f}, nullptr, 0, compute_time(*f), nullptr);
       break;
     case Kind::collective: {
       const auto c = f->o.communicator;
@@ -265,13 +265,20 @@ void Engine::try_meeting(std::uint32_t c) {
   const bool alone = communicator.ranks.size() < 2 || bytes == sim::Bytes{};
   const Cost& cost = alone ? nothing : costs_.collective(c, communicator, head.op, bytes, head.root);
   const auto time = options_.keep_communication && measured != Time{} ? measured : cost.time;
-  auto& total =
-      totals_[{g.label, static_cast<int>(head.op), static_cast<int>(communicator.ranks.size()), bytes.count()}];
+  auto* total = count_call(
+      {g.label, static_cast<int>(head.op), static_cast<int>(communicator.ranks.size()), bytes.count()}, cost, measured);
+  start(std::move(members), &cost, c, time, total);
+}
+
+ReplayedTotal* Engine::count_call(const TotalKey& key, const Cost& cost, Time measured) {
+  auto& total = totals_[key];
   if (total.count++ == 0) {
-    total.communicator = labels_[g.label];
-    total.operation = bytes == sim::Bytes{} ? "barrier" : models::nccl::name_of(head.op);
-    total.ranks = static_cast<int>(communicator.ranks.size());
-    total.bytes = bytes;
+    total.communicator = labels_[key.label];
+    total.operation = key.op < 0       ? "send"
+                      : key.bytes == 0 ? "barrier"
+                                       : models::nccl::name_of(static_cast<models::nccl::Op>(key.op));
+    total.ranks = key.ranks;
+    total.bytes = sim::Bytes{key.bytes};
     total.algorithm = cost.algorithm;
     total.protocol = cost.protocol;
     total.bound_by = cost.bound_by;
@@ -282,7 +289,7 @@ void Engine::try_meeting(std::uint32_t c) {
     total.measured += measured;
     ++total.measured_count;
   }
-  start(std::move(members), &cost, c, time);
+  return &total;
 }
 
 /// Whether all ranks that have not come to the first open call of a communicator will never: their recordings have
@@ -332,27 +339,14 @@ void Engine::try_message(Flight* f) {
   auto measured = Time::max();
   for (const auto* m : members)
     if (m->o.measured != Time{}) measured = std::min(measured, m->o.measured);
-  const auto time = options_.keep_communication && measured != Time::max() ? measured : cost.time;
-  auto& total = totals_[{groups_[c].label, -1, 2, bytes.count()}];
-  if (total.count++ == 0) {
-    total.communicator = labels_[groups_[c].label];
-    total.operation = "send";
-    total.ranks = 2;
-    total.bytes = bytes;
-    total.algorithm = cost.algorithm;
-    total.protocol = cost.protocol;
-    total.bound_by = cost.bound_by;
-    total.between_nodes = cost.between_nodes;
-    total.shortest = Time::max();
-  }
-  if (measured != Time::max()) {
-    total.measured += measured;
-    ++total.measured_count;
-  }
-  start(std::move(members), &cost, c, time);
+  if (measured == Time::max()) measured = Time{};
+  const auto time = options_.keep_communication && measured != Time{} ? measured : cost.time;
+  auto* total = count_call({groups_[c].label, -1, 2, bytes.count()}, cost, measured);
+  start(std::move(members), &cost, c, time, total);
 }
 
-void Engine::start(std::vector<Flight*> members, const Cost* cost, std::uint32_t communicator, Time duration) {
+void Engine::start(std::vector<Flight*> members, const Cost* cost, std::uint32_t communicator, Time duration,
+                   ReplayedTotal* total) {
   Activity* a = nullptr;
   if (free_activities_.empty()) {
     a = &activities_.emplace_back();
@@ -366,6 +360,7 @@ void Engine::start(std::vector<Flight*> members, const Cost* cost, std::uint32_t
   a->members = std::move(members);
   a->cost = cost;
   a->communicator = communicator;
+  a->total = total;
   a->start = a->updated = now_;
   a->remaining = duration;
   a->running = true;
@@ -448,18 +443,11 @@ void Engine::end(Activity* a) {
     if (compute && f->o.work != Work::gap) --rank.computes;
     std::erase(rank.running, a);
   }
-  if (!compute) {
-    const auto& first = *a->members.front();
-    const bool message = first.o.kind != Kind::collective;
-    auto bytes = first.o.bytes;
-    for (const auto* f : a->members) bytes = std::max(bytes, f->o.bytes);
-    const auto ranks = message ? 2 : static_cast<int>(recording_.communicators[a->communicator].ranks.size());
-    auto& total =
-        totals_[{groups_[a->communicator].label, message ? -1 : static_cast<int>(first.o.op), ranks, bytes.count()}];
+  if (a->total != nullptr) {
     const auto time = now_ - a->start;
-    total.time += time;
-    total.shortest = std::min(total.shortest, time);
-    total.longest = std::max(total.longest, time);
+    a->total->time += time;
+    a->total->shortest = std::min(a->total->shortest, time);
+    a->total->longest = std::max(a->total->longest, time);
   }
   if (options_.each) {
     for (const auto* f : a->members) {

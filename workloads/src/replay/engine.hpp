@@ -34,6 +34,7 @@ struct Activity {
   std::vector<Flight*> members;
   const Cost* cost = nullptr;  // null: compute
   std::uint32_t communicator = 0;
+  ReplayedTotal* total = nullptr;       // that it is counted in; null: in none
   sim::Time start, updated, remaining;  // remaining: at pace 1
   double pace = 1;
   std::uint64_t version = 0;
@@ -135,7 +136,9 @@ class Engine {
   void try_meeting(std::uint32_t communicator);
   bool without_rest(std::uint32_t communicator) const;
   void try_message(Flight* f);
-  void start(std::vector<Flight*> members, const Cost* cost, std::uint32_t communicator, sim::Time duration);
+  void start(std::vector<Flight*> members, const Cost* cost, std::uint32_t communicator, sim::Time duration,
+             ReplayedTotal* total);
+  ReplayedTotal* count_call(const TotalKey& key, const Cost& cost, sim::Time measured);
   void end(Activity* a);
   void ended_flight(Flight* f, const Path& path);
   void repace(std::size_t r);
