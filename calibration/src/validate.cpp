@@ -115,7 +115,7 @@ void summarise_all(Validation& v) {
     s.below_1M = classes.below_1M;
     s.from_1M_to_64M = classes.from_1M_to_64M;
     s.from_64M = classes.from_64M;
-    remark_on_hopeless(s);
+    if (s.series.healthy) remark_on_hopeless(s);
     if (!s.skipped.empty() || !s.series.healthy) continue;
     ++v.counted_series;
     all.add(errors);

@@ -1,9 +1,9 @@
 // The scenarios that ship run as they are.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "catch.hpp"
 #include "ran.hpp"
-
 
 TEST_CASE("every scenario in configs/ runs", "[cli]") {
   int tried = 0;
@@ -29,4 +29,22 @@ TEST_CASE("Llama 3 405B takes what its report says, within a tenth", "[cli]") {
   CHECK(large == Approx(6.461).epsilon(0.10));
   CHECK(small == Approx(12.021).epsilon(0.10));
   CHECK(small / large == Approx(12.021 / 6.461).epsilon(0.04));
+}
+
+TEST_CASE("validate gives step tables in the same JSON as series of collectives", "[cli]") {
+  const auto ran = typed("validate \"" LINKCAST_SOURCE_DIR "/tests/data/steps\" --json");
+  REQUIRE(ran.status == 0);
+  const auto json = nlohmann::json::parse(ran.out);
+  CHECK(json["schema"] == "linkcast.validate/1");
+  CHECK(json["overall"]["series"] == 4);
+  for (const auto& series : json["series"]) {
+    if (series["id"] != "llama3-01") continue;
+    CHECK(series["points"] == 3);
+    CHECK(series["rows"][1]["row_id"] == "llama3-01-r002");
+    // 405e9 x 6 x 2048 x 8192 operations and attention at 400 TFLOP/s on 16,384 GPUs: 6.461 s.
+    CHECK(series["rows"][1]["measured_us"].get<double>() == Approx(6.461e6).epsilon(1e-3));
+    CHECK(series["rows"][1]["predicted_us"].get<double>() == Approx(6.461e6).epsilon(0.10));
+  }
+  for (const auto* key : {"points", "median_abs_rel_error", "p90_abs_rel_error", "bias"})
+    CHECK(json["overall"].contains(key));
 }
