@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "linkcast/workloads/scenario_file.hpp"
 #include "linkcast/workloads/step.hpp"
-#include "scenario_read.hpp"
-#include "trace_fields.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 
 namespace linkcast::workloads {
 namespace {
@@ -21,66 +21,10 @@ using trace::Value;
 
 const std::vector<std::string> work_words{"gemm", "attention", "elementwise", "copy", "other"};
 
-/// A value as YAML whose parts stand where they stood, so that messages of who reads it name their places.
-class Written {
- public:
-  explicit Written(const Value& v) : line_{v.place.line}, column_{v.place.column} { write(v); }
-  const std::string& text() const { return text_; }
-
- private:
-  void go_to(const Place& at) {
-    while (line_ < at.line) text_ += '\n', ++line_, column_ = 1;
-    while (line_ == at.line && column_ < at.column) put(" ");
-  }
-  void put(std::string_view s) {
-    text_ += s;
-    column_ += static_cast<int>(s.size());
-  }
-  void write(const Value& v) {
-    go_to(v.place);
-    if (v.is_map()) {
-      put("{");
-      for (const auto& [key, value] : v.entries) {
-        go_to(key.place);
-        put(key.text + ": ");
-        write(value);
-        put(",");
-      }
-      put("}");
-    } else if (v.is_sequence()) {
-      put("[");
-      for (const auto& item : v.items) {
-        write(item);
-        put(",");
-      }
-      put("]");
-    } else if (v.quoted) {
-      put("'" + v.text + "'");
-    } else {
-      put(v.is_scalar() ? v.text : "~");
-    }
-  }
-  std::string text_;
-  int line_, column_;
-};
-
 class Reader {
  public:
-  Reader(const std::string& path, const std::vector<std::string>& set,
-         std::shared_ptr<const topologies::Profile> profile)
-      : path_{path} {
-    load_.profile = std::move(profile);
-    const auto file = trace::read_source(path, "put the trace into a file of its own");
-    root_ = trace::parse_yaml(file, problems_);
-    if (root_.kind == Value::Kind::null) problems_.throw_if_any();
-    for (const auto& s : set) trace::override_one(root_, s, problems_);
-  }
-
-  bool recorded() const {
-    const auto* workload = root_.is_map() ? root_.get("workload") : nullptr;
-    return workload != nullptr && workload->is_map() &&
-           (workload->get("trace") != nullptr || workload->get("step") != nullptr);
-  }
+  Reader(const ScenarioFile& file, std::shared_ptr<const topologies::Profile> profile, const ClusterSource& clusters)
+      : path_{file.path}, root_{file.root}, profile_{std::move(profile)}, clusters_{clusters} {}
 
   RecordedScenario read() {
     Fields f{problems_, root_, "the scenario"};
@@ -88,15 +32,16 @@ class Reader {
     if (const auto schema = f.word("schema"); schema && *schema != "linkcast.scenario/1")
       problems_.add(*root_.get("schema"), fmt::format("unknown schema '{}'", *schema), "write linkcast.scenario/1");
     auto title = f.word("title").value_or(std::filesystem::path{path_}.filename().string());
-    read_library(f);
-    read_machine(f);
+    options_.library = read_library(f);
+    machine_ = read_machine(f, folder(), profile_);
     read_replay(f);
     auto recording = read_workload(f);
+    for (const auto& key : planning_keys()) f.find(key);
     f.done();
     problems_.throw_if_any();
     std::optional<topologies::Cluster> cluster;
     try {
-      cluster = cluster_for(topology_, load_, recording->world);
+      cluster = clusters_(machine_, recording->world);
     } catch (const sim::InputError& e) {
       trace::relocate(problems_, root_.get("topology")->place, e);
     }
@@ -105,45 +50,6 @@ class Reader {
   }
 
  private:
-  void read_library(Fields& f) {
-    if (const auto version = f.word("nccl")) {
-      try {
-        options_.library.nccl = models::nccl::Version::parse(*version);
-      } catch (const sim::InputError& e) {
-        trace::relocate(problems_, root_.get("nccl")->place, e);
-      }
-    }
-    if (const auto* env = f.find("env")) {
-      if (!env->is_map()) problems_.add(*env, "'env' must be a map", "write `NCCL_ALGO: Ring` lines");
-      for (const auto& [key, value] : env->entries) {
-        try {
-          options_.library.env.set(key.text, value.text);
-        } catch (const sim::InputError& e) {
-          trace::relocate(problems_, key.place, e);
-        }
-      }
-    }
-  }
-
-  void read_machine(Fields& f) {
-    if (const auto* params = f.find("params")) {
-      if (!params->is_map()) problems_.add(*params, "'params' must be a map", "write `name: value` lines");
-      for (const auto& [key, value] : params->entries) load_.params[key.text] = value.text;
-    }
-    if (const auto nodes = f.integer("nodes", 1, 1'000'000)) load_.nodes = static_cast<int>(*nodes);
-    if (const auto network = f.word("network")) load_.fabric = *network;
-    if (const auto* at = f.find("profile")) {
-      const auto name = f.word("profile");
-      try {
-        if (name && !load_.profile) load_.profile = topologies::Profile::read(beside(*name));
-      } catch (const sim::InputError& e) {
-        trace::relocate(problems_, at->place, e);
-      }
-    }
-    f.need("topology");
-    if (const auto name = f.word("topology")) topology_ = beside(*name);
-  }
-
   std::optional<double> ratio(const Value& v, std::string_view what, double low, double high) {
     char* end = nullptr;
     const double x = v.is_scalar() ? std::strtod(v.text.c_str(), &end) : 0;
@@ -242,14 +148,14 @@ class Reader {
     }
     if (plan != nullptr) {
       try {
-        read = read_plan(Written{*plan}.text(), path_, plan->place.line, plan->place.column);
+        read = read_plan(written_in_place(*plan), path_, plan->place.line, plan->place.column);
       } catch (const sim::InputError& e) {
         own(*plan, e);
       }
     }
-    if (!card || !read || topology_.empty()) return std::nullopt;
+    if (!card || !read || machine_.topology.empty()) return std::nullopt;
     try {
-      const auto one = topologies::load_cluster(topology_, load_);
+      const auto one = clusters_(machine_, read->gpus);
       const auto& machine = one.machine(0);
       const auto& gpu = machine.gpu_model(machine.gpus()[0]);
       return wanted ? serving_recording(*card, *read, *wanted, gpu, compute_efficiency(gpu, read->precision))
@@ -306,32 +212,23 @@ class Reader {
     }
   }
 
-  /// Relative to the scenario's folder where there is such a file; as it is otherwise.
-  std::string beside(const std::string& name) const {
-    const auto path = std::filesystem::path{path_}.parent_path() / name;
-    std::error_code error;
-    return std::filesystem::exists(path, error) ? path.string() : name;
-  }
+  std::string folder() const { return std::filesystem::path{path_}.parent_path().string(); }
+  std::string beside(const std::string& name) const { return workloads::beside(folder(), name); }
 
-  std::string path_, topology_;
-  topologies::ClusterOptions load_;
+  const std::string& path_;
+  const Value& root_;
+  std::shared_ptr<const topologies::Profile> profile_;
+  const ClusterSource& clusters_;
+  ScenarioMachine machine_;
   RecordingReplayOptions options_;
   Problems problems_;
-  Value root_;
 };
 
 }  // namespace
 
-topologies::Cluster cluster_for(const std::string& topology, topologies::ClusterOptions options, int world) {
-  auto cluster = topologies::load_cluster(topology, options);
-  if (options.nodes > 0 || cluster.ranks() >= world || cluster.nodes() > 1) return cluster;
-  options.nodes = (world + cluster.gpus_per_node() - 1) / cluster.gpus_per_node();
-  return topologies::load_cluster(topology, options);
-}
-
 bool is_recorded_scenario(const std::string& path, const std::vector<std::string>& set) {
   try {
-    return Reader{path, set, nullptr}.recorded();
+    return workload_kind(open_scenario(path, set)) == WorkloadKind::recording;
   } catch (const sim::InputError&) {
     return false;
   }
@@ -339,7 +236,13 @@ bool is_recorded_scenario(const std::string& path, const std::vector<std::string
 
 RecordedScenario read_recorded_scenario(const std::string& path, const std::vector<std::string>& set,
                                         std::shared_ptr<const topologies::Profile> profile) {
-  return Reader{path, set, std::move(profile)}.read();
+  return read_recorded_scenario(open_scenario(path, set), std::move(profile));
+}
+
+RecordedScenario read_recorded_scenario(const ScenarioFile& scenario,
+                                        std::shared_ptr<const topologies::Profile> profile,
+                                        const ClusterSource& clusters) {
+  return Reader{scenario, std::move(profile), clusters}.read();
 }
 
 }  // namespace linkcast::workloads

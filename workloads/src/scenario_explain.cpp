@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "scenario_issue.hpp"
-#include "trace_fields.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 
 namespace linkcast::workloads::trace {
 namespace {

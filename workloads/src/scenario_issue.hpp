@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "linkcast/sim/program.hpp"
-#include "trace_value.hpp"
+#include "linkcast/workloads/trace_value.hpp"
 
 namespace linkcast::workloads::trace {
 

@@ -7,7 +7,7 @@
 
 #include "linkcast/topologies/fabric.hpp"
 #include "linkcast/workloads/collective.hpp"
-#include "trace_value.hpp"
+#include "linkcast/workloads/trace_value.hpp"
 
 namespace linkcast::workloads::trace {
 
@@ -23,11 +23,5 @@ struct Scenario {
 /// `profile`: instead of the file's; null: as the file says.
 Scenario read_scenario(const Source& file, const std::vector<std::string>& set,
                        std::shared_ptr<const topologies::Profile> profile = nullptr);
-
-/// `setting`: "workload.programs.0.do.0.compute=5ms", over what stands there or beside it.
-void override_one(Value& root, const std::string& setting, Problems& problems);
-
-/// Says at `place` what a room below says without a place; what has one already is thrown on.
-void relocate(Problems& problems, const Place& place, const sim::InputError& error);
 
 }  // namespace linkcast::workloads::trace

@@ -1,5 +1,5 @@
 // See trace_fields.hpp.
-#include "trace_fields.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 
 #include <fmt/format.h>
 
@@ -261,6 +261,52 @@ std::string list_ranks(std::span<const int> ranks) {
     i = j < i + 2 ? i + 1 : j + 1;
   }
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", out);
+}
+
+void override_one(Value& root, const std::string& setting, Problems& problems) {
+  const auto equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw sim::InputError(fmt::format("--set {}: no value", setting),
+                          "write --set key=value, such as --set topology=dgx-a100");
+  }
+  auto source = std::make_shared<SourceText>();
+  source->name = fmt::format("--set {}", setting);
+  source->text = setting.substr(equals + 1);
+  Value value = parse_yaml(source, problems);
+  Value* at = &root;
+  std::string path = setting.substr(0, equals);
+  while (true) {
+    const auto dot = path.find('.');
+    const auto key = path.substr(0, dot);
+    if (at->is_sequence()) {
+      const auto index = integer_of(problems, Value{Value::Kind::scalar, false, {source, 1, 1, 1}, key, {}, {}}, path,
+                                    0, static_cast<std::int64_t>(at->items.size()) - 1);
+      if (!index) return;
+      at = &at->items[static_cast<std::size_t>(*index)];
+    } else {
+      if (!at->is_map()) {
+        at->kind = Value::Kind::map;
+        at->text.clear();
+      }
+      auto found = std::ranges::find_if(at->entries, [&](const auto& e) { return e.first.text == key; });
+      if (found == at->entries.end()) {
+        at->entries.push_back({{Value::Kind::scalar, false, {source, 1, 1, 1}, key, {}, {}}, {}});
+        found = std::prev(at->entries.end());
+        found->second.place = {source, 1, 1, 1};
+      }
+      at = &found->second;
+    }
+    if (dot == std::string::npos) break;
+    path.erase(0, dot + 1);
+  }
+  *at = std::move(value);
+}
+
+void relocate(Problems& problems, const Place& place, const sim::InputError& error) {
+  for (const auto& d : error.diagnostics()) {
+    if (!d.at.file.empty() && d.at.line > 0) throw error;  // of another file: its own places say more
+    problems.add(place, d.at.file.empty() ? d.problem : fmt::format("{}: {}", d.at.file, d.problem), d.help);
+  }
 }
 
 }  // namespace linkcast::workloads::trace

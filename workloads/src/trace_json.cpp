@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "trace_value.hpp"
+#include "linkcast/workloads/trace_value.hpp"
 
 namespace linkcast::workloads::trace {
 namespace {

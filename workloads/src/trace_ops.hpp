@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trace_fields.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 
 namespace linkcast::workloads::trace {
 

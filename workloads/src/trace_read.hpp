@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "trace_fields.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 
 namespace linkcast::workloads::trace {
 

@@ -1,5 +1,5 @@
 // See trace_value.hpp.
-#include "trace_value.hpp"
+#include "linkcast/workloads/trace_value.hpp"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>

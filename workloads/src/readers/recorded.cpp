@@ -12,7 +12,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "../trace_fields.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 #include "byte_source.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "../trace_fields.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/workloads/step.hpp"
 

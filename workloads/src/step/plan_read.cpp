@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "../trace_fields.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/workloads/step.hpp"
 

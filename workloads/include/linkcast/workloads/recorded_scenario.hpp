@@ -9,6 +9,7 @@
 #include "linkcast/topologies/cluster.hpp"
 #include "linkcast/workloads/recording.hpp"
 #include "linkcast/workloads/replay_recording.hpp"
+#include "linkcast/workloads/scenario_machine.hpp"
 
 namespace linkcast::workloads {
 
@@ -27,8 +28,5 @@ bool is_recorded_scenario(const std::string& path, const std::vector<std::string
 /// file's.
 RecordedScenario read_recorded_scenario(const std::string& path, const std::vector<std::string>& set = {},
                                         std::shared_ptr<const topologies::Profile> profile = nullptr);
-
-/// The cluster with as many nodes as a world of that size needs, where the file or name does not say more.
-topologies::Cluster cluster_for(const std::string& topology, topologies::ClusterOptions options, int world);
 
 }  // namespace linkcast::workloads

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "linkcast/sim/units.hpp"
-#include "trace_value.hpp"
+#include "linkcast/workloads/trace_value.hpp"
 
 namespace linkcast::workloads::trace {
 
@@ -54,5 +54,12 @@ std::vector<int> ranks_of(Problems& problems, const Value& v, std::string_view w
 std::string list_ranks(std::span<const int> ranks);
 /// "did you mean 'x'?", or what there is where that is short, or nothing.
 std::string suggest(std::string_view name, std::span<const std::string> known);
+
+/// `setting`: "workload.programs.0.do.0.compute=5ms", over what stands there or beside it.
+void override_one(Value& root, const std::string& setting, Problems& problems);
+
+
+/// Says at `place` what a room below says without a place; what has one already is thrown on.
+void relocate(Problems& problems, const Place& place, const sim::InputError& error);
 
 }  // namespace linkcast::workloads::trace
