@@ -243,6 +243,16 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
   return out;
 }
 
+std::string parts_table(const Study& study, const Row& row) {
+  const auto parts = parts_in(study, row);
+  const auto whole = number_in(study, row, "time_us").value_or(0);
+  if (parts.empty() || whole <= 0) return {};
+  std::string out = "\nwhere the time goes\n";
+  for (const auto& [name, us] : parts)
+    out += fmt::format("  {:<24}{:>14}{:>8.1f} %\n", name, time_text(us), 100 * us / whole);
+  return out;
+}
+
 namespace {
 
 /// Letters as a terminal shows them: of UTF-8 the continuation bytes take no place.
