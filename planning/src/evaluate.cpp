@@ -204,8 +204,10 @@ struct Evaluator::Impl {
     workloads::ScenarioOptions options;
     options.profile = profile;
     const auto r = workloads::run_scenario_text(workloads::written_in_place(scenario.root), scenario.path, options);
+    auto root = scenario.root;
+    std::erase_if(root.entries, [](const auto& e) { return e.first.text == "gpus"; });
     workloads::trace::Problems problems;
-    workloads::trace::Fields f{problems, scenario.root, "the scenario"};
+    workloads::trace::Fields f{problems, root, "the scenario"};
     return of_programs(r, cluster(workloads::read_machine(f, scenario.folder(), profile), 0));
   }
 };
@@ -253,10 +255,14 @@ CollectiveAnswer Evaluator::collective(const ScenarioFile& scenario, models::ncc
 }
 
 topologies::Cluster Evaluator::cluster(const ScenarioFile& scenario) {
-  if (workloads::workload_kind(scenario) == WorkloadKind::recording)
+  const auto kind = workloads::workload_kind(scenario);
+  if (kind == WorkloadKind::recording)
     return workloads::read_recorded_scenario(scenario, impl_->profile, impl_->source()).cluster;
+  auto root = scenario.root;
+  if (kind == WorkloadKind::programs)  // there `gpus` is a list: which ones of one machine take part
+    std::erase_if(root.entries, [](const auto& e) { return e.first.text == "gpus"; });
   workloads::trace::Problems problems;
-  workloads::trace::Fields f{problems, scenario.root, "the scenario"};
+  workloads::trace::Fields f{problems, root, "the scenario"};
   const auto machine = workloads::read_machine(f, scenario.folder(), impl_->profile);
   problems.throw_if_any();
   return impl_->cluster(machine, 0);
