@@ -152,7 +152,9 @@ std::optional<Difference> difference(const Study& study, const Row& baseline, co
   if (most == change.end() || std::abs(most->second) < 0.001 * *before) return d;
   const auto bound = row[study.column("bound_by")];
   d.reason = fmt::format("{} {}{}", most->first, most->second > 0 ? "+" : "-", time_text(std::abs(most->second)));
-  if (!bound.empty() && bound != most->first) d.reason += ", bound by " + bound;
+  const auto& link = row[study.column("bound_link")];
+  if (!bound.empty() && bound != most->first)
+    d.reason += fmt::format(", bound by {}{}", bound, link.empty() ? "" : fmt::format(" ({})", link));
   return d;
 }
 
