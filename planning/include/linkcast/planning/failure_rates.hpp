@@ -41,7 +41,7 @@ std::string_view name_of(RateLevel l);
 /// All parts of one kind that fail from one cause.
 struct FailingPart {
   std::string cause;         // "faulty GPU": names the random stream, so it is unique
-  std::string part;          // "gpu", "node", "nic", "cable nic-leaf", "cable leaf-spine", "switch leaf"
+  std::string part;          // "gpu", "node", "nic", "nic cable", "switch cable leaf-spine", "leaf switch"
   std::int64_t count = 0;    // how many such parts the job depends on
   double per_part_year = 0;  // failures of one of them in a year of 365.25 days
   Effect effect = Effect::interrupts;
