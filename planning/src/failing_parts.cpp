@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "failure_rates_data.hpp"
 #include "linkcast/planning/failure_rates.hpp"
@@ -38,13 +39,17 @@ std::vector<PartCount> count_parts(const topologies::Cluster& cluster) {
   const auto switches = network.switches();
   if (network.generator() == "ideal") return out;  // stands for a network that was not described
   std::vector<bool> used(switches.size(), false);
+  std::vector<int> below(switches.size(), 0), last(switches.size(), -1);  // nodes at a leaf; the last one counted
   std::int64_t nic_cables = 0;
   for (const auto& c : network.cables()) {
     const auto port = std::min(c.a, c.b), other = std::max(c.a, c.b);
     if (port >= ports) continue;
-    if (!of_job.contains(network.place(topologies::PortId{port}).node)) continue;
+    const int node = network.place(topologies::PortId{port}).node;
+    if (!of_job.contains(node)) continue;
     nic_cables += c.count;
-    if (other >= ports) used[other - ports] = true;
+    if (other < ports) continue;
+    used[other - ports] = true;
+    if (std::exchange(last[other - ports], node) != node) ++below[other - ports];
   }
   std::map<std::string, std::int64_t> between;
   // Two passes reach the third tier whatever the order of the cables; leaves are never reached from above.
@@ -69,8 +74,9 @@ std::vector<PartCount> count_parts(const topologies::Cluster& cluster) {
   for (std::size_t s = 0; s < switches.size(); ++s) {
     if (used[s]) ++boxes[std::min<std::size_t>(switches[s].tier, 2)];
   }
+  const int nodes_below = std::max(1, below.empty() ? 1 : *std::ranges::max_element(below));
   for (std::size_t t = 0; t < boxes.size(); ++t) {
-    if (boxes[t] > 0) out.push_back({fmt::format("{} switch", tiers[t]), boxes[t]});
+    if (boxes[t] > 0) out.push_back({fmt::format("{} switch", tiers[t]), boxes[t], t == 0 ? nodes_below : 1});
   }
   return out;
 }
@@ -85,6 +91,7 @@ std::vector<FailingPart> failing_parts(std::span<const PartCount> parts, const F
       out.push_back(cause.part);
       out.back().part = p.part;
       out.back().count = p.count;
+      out.back().nodes = p.nodes;
       out.back().per_part_year = rate;
     }
   }
@@ -100,7 +107,8 @@ void apply(std::span<const Impact> impacts, std::vector<FailingPart>& parts) {
   for (auto& p : parts) {
     const auto found = std::ranges::find(impacts, p.part, &Impact::part);
     if (found == impacts.end() || p.effect == Effect::stalls) continue;
-    if (p.effect == Effect::interrupts && p.remedy == Remedy::spare) continue;
+    const bool replaced = p.effect == Effect::interrupts && p.remedy == Remedy::spare;
+    if (replaced && (found->outage || !p.part.ends_with("switch"))) continue;
     if (p.effect == Effect::interrupts && p.repair == sim::Time{}) continue;  // nothing stays broken: a software bug
     if (found->outage) {
       p.effect = Effect::interrupts;

@@ -20,8 +20,8 @@ using workloads::trace::Problems;
 using workloads::trace::Value;
 
 constexpr std::string_view schema = "linkcast.failure-rates/1";
-constexpr std::array part_kinds{"gpu", "node", "nic", "nic cable", "switch cable", "leaf switch", "spine switch",
-                                "core switch"};
+constexpr std::array part_kinds{"gpu",          "node",        "nic",          "nic cable",
+                                "switch cable", "leaf switch", "spine switch", "core switch"};
 
 template <class T>
 void choose(Fields& f, std::string_view key, std::initializer_list<T> values, T& out) {
@@ -80,7 +80,8 @@ std::optional<RatedCause> cause(Problems& problems, const Value& name, const Val
     const bool sound = std::ranges::any_of(known, [&](const auto& k) {
       return c.part.part == k || (k == "switch cable" && c.part.part.starts_with("switch cable "));
     });
-    if (!sound) problems.add(*of, fmt::format("unknown part '{}'", of->text), workloads::trace::suggest(of->text, known));
+    if (!sound)
+      problems.add(*of, fmt::format("unknown part '{}'", of->text), workloads::trace::suggest(of->text, known));
   }
   if (const auto* rate = f.need("rate"); rate != nullptr && of != nullptr) {
     if (const auto b = band(problems, *rate, c.part.part)) c.per_part_year = *b;
@@ -99,8 +100,8 @@ std::optional<RatedCause> cause(Problems& problems, const Value& name, const Val
   }
   c.part.source = f.word("source").value_or("");
   f.done();
-  const bool waits = c.part.effect == Effect::degrades ||
-                     (c.part.effect == Effect::interrupts && c.part.remedy != Remedy::restart);
+  const bool waits =
+      c.part.effect == Effect::degrades || (c.part.effect == Effect::interrupts && c.part.remedy != Remedy::restart);
   if (waits && v.get("repair") == nullptr) problems.add(v, fmt::format("'{}' has no 'repair'", name.text));
   if (c.part.effect == Effect::stalls && v.get("stall") == nullptr) {
     problems.add(v, fmt::format("'{}' stalls but has no 'stall'", name.text), "write for how long: stall: 5.67 s");

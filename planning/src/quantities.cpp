@@ -26,8 +26,8 @@ struct Unit {
   std::string_view name;
   double seconds;
 };
-constexpr std::array units{Unit{"ms", 1e-3},  Unit{"s", 1},        Unit{"min", 60},     Unit{"h", 3600},
-                           Unit{"hour", 3600}, Unit{"hours", 3600}, Unit{"day", 86400},  Unit{"days", 86400},
+constexpr std::array units{Unit{"ms", 1e-3},     Unit{"s", 1},         Unit{"min", 60},    Unit{"h", 3600},
+                           Unit{"hour", 3600},   Unit{"hours", 3600},  Unit{"day", 86400}, Unit{"days", 86400},
                            Unit{"week", 604800}, Unit{"weeks", 604800}};
 
 std::string_view trim(std::string_view s) {

@@ -29,7 +29,7 @@ std::string_view name_of(Effect e);
 /// What a job that was interrupted needs before it can start again.
 enum class Remedy : unsigned char {
   restart,  // nothing: the fault is gone, or traffic goes round it
-  spare,    // a node in place of the one that failed
+  spare,    // sound nodes in place of those that the failure took
   repair    // the part itself: nothing can take its place
 };
 std::string_view name_of(Remedy r);
@@ -46,6 +46,7 @@ struct FailingPart {
   double per_part_year = 0;  // failures of one of them in a year of 365.25 days
   Effect effect = Effect::interrupts;
   Remedy remedy = Remedy::restart;  // of what a restart does not mend
+  int nodes = 1;                    // how many nodes one failure takes: those below a leaf switch
   double mended_by_restart = 0;     // share of interruptions after which the same part works again
   double slowdown = 1;              // step time over that of the sound job, from the restart (or failure) to the repair
   sim::Time repair;                 // from the failure until the part is back
@@ -78,6 +79,7 @@ class FailureRates {
 struct PartCount {
   std::string part;  // as in FailingPart
   std::int64_t count = 0;
+  int nodes = 1;  // that one of them takes with it
 };
 std::vector<PartCount> count_parts(const topologies::Cluster& cluster);
 
@@ -94,8 +96,8 @@ struct Impact {
   bool outage = false;  // the job cannot run without it
 };
 /// Lays what was found over the parts. A part that degrades gets the slowdown, or where it is an outage interrupts the
-/// job until its repair. One that interrupts and needs no spare runs with the slowdown after the restart. Parts that a
-/// spare node replaces stay as they are: the job runs on sound nodes.
+/// job until its repair. After the failure of a switch that interrupts it the job runs with the slowdown until the
+/// repair, on the nodes that it has. Parts that a spare node replaces stay as they are: the job runs on sound nodes.
 void apply(std::span<const Impact> impacts, std::vector<FailingPart>& parts);
 
 }  // namespace linkcast::planning

@@ -64,7 +64,7 @@ struct Goodput {
   Lost lost;
   double mtbf_hours = 0;                                         // duration over mean interruptions; 0: none
   sim::Time checkpoint_interval, daly_interval, young_interval;  // used; the two formulas (zero: nothing interrupts)
-  double analytic = 0;  // Daly's first-order estimate of the share, without spares and degraded parts
+  double analytic = 0;  // Daly's share in the long run (2006, eq. 20), which knows no spares and no degraded parts
   sim::Time duration;
   int trials = 0;
   std::uint64_t seed = 0;
