@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "calibration.hpp"
 #include "convert.hpp"
 #include "linkcast/calibration/validate.hpp"
 #include "linkcast/models/nccl/types.hpp"
@@ -20,6 +21,7 @@
 #include "linkcast/topologies/fabric.hpp"
 #include "linkcast/workloads/collective.hpp"
 #include "linkcast/workloads/sizes.hpp"
+#include "planning.hpp"
 #include "replay.hpp"
 
 namespace py = pybind11;
@@ -254,6 +256,8 @@ PYBIND11_MODULE(_core, m) {
   py::implicitly_convertible<Fabric, Cluster>();
 
   add_replay(m);
+  add_calibration(m);
+  add_planning(m);
   m.def("catalog_names", &linkcast::topologies::catalog_names);
   m.def("op_names", &linkcast::models::nccl::op_names);
   m.def("parse_sizes", &parse_sizes, py::arg("text"));

@@ -20,23 +20,36 @@ Wrong input raises :class:`InputError`, a ``ValueError`` whose text says where, 
 from ._cluster import Cluster
 from ._collective import CollectiveResult, collective
 from ._core import InputError, InternalError, __version__
+from ._diagnose import Diagnosis, diagnose
 from ._fabric import Fabric, catalog
+from ._fit import Fit, fit
 from ._replay import Replay, replay
+from ._run import Run, run
 from ._sizes import parse_sizes
+from ._sweep import Sweep, sweep, sweep_iter
 from ._validate import Validation, validate
 
 __all__ = [
     "Cluster",
     "CollectiveResult",
+    "Diagnosis",
     "Fabric",
+    "Fit",
     "InputError",
     "InternalError",
     "Replay",
+    "Run",
+    "Sweep",
     "Validation",
     "catalog",
     "collective",
+    "diagnose",
+    "fit",
     "parse_sizes",
     "replay",
+    "run",
+    "sweep",
+    "sweep_iter",
     "validate",
     "__version__",
 ]
