@@ -212,7 +212,7 @@ std::shared_ptr<const Prices::Data> read_over(const Prices::Data& below, const w
 }
 
 workloads::trace::Source source_of(std::string_view text, const std::string& name) {
-  auto source = std::make_shared<workloads::trace::SourceText>();
+  auto source = std::make_shared<workloads::SourceText>();
   source->name = name;
   source->text = text;
   return source;
