@@ -53,11 +53,12 @@ double usual_rate(const std::string& nic) {
   return 400;
 }
 
+/// Takes the typical figure off all three: how uncertain the server is stays its own, and what remains is in order.
 void subtract(std::optional<Figure>& from, const std::optional<Figure>& what, double times) {
   if (!from || !what) return;
-  const auto take = [&](double a, double b) { return std::max(0.0, a - b * times); };
-  from->band = {take(from->band.low, what->band.low), take(from->band.typical, what->band.typical),
-                take(from->band.high, what->band.high)};
+  const auto part = what->band.typical * times;
+  auto& band = from->band;
+  band = {std::max(0.0, band.low - part), std::max(0.0, band.typical - part), std::max(0.0, band.high - part)};
 }
 
 class Machines {

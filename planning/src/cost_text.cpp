@@ -104,7 +104,7 @@ std::string to_text(const BillOfMaterials& bom, const Economics& e) {
   line("a GPU-hour", band(e.usd_per_gpu_hour, cents));
   if (e.usd_per_million_tokens)
     line("a million tokens",
-         fmt::format("{} at {:.6g} tokens/s",
+         fmt::format("{} at {:.0f} tokens/s",
                      band(*e.usd_per_million_tokens, [](double x) { return fmt::format("{:.3g} USD", x); }),
                      e.tokens_per_second));
   if (!bom.notes.empty()) out += '\n';

@@ -119,6 +119,8 @@ TEST_CASE("published clusters: switches as the public sheet counts them", "[cost
   // Sheet: 8 switches for 512 GPUs (a rail each), 48 for 1,024, 192 and 768 for 4,096 and 16,384 (rails never meet),
   // 2,560 for 32,768 (three tiers).
   const auto all = [](const BillOfMaterials& bom) { return count(bom, BomKind::network_switch); };
+  CHECK(all(bom_of(cluster_of("dgx-h100", 64, "{fabric: ib, type: rail_only, switch: qm9700, nodes_per_unit: 64}"))) ==
+        8);
   CHECK(all(h100(128, "rail_optimised")) == 48);
   const auto k4 = h100(512, "rail_only"), k16 = h100(2048, "rail_only"), k32 = h100(4096, "rail_optimised");
   CHECK(all(k4) == 192);
