@@ -7,7 +7,9 @@
 #include <optional>
 #include <sstream>
 
+#include "linkcast/planning/interference.hpp"
 #include "linkcast/workloads/timeline_file.hpp"
+#include "progress.hpp"
 #include "run_recording.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
@@ -49,6 +51,27 @@ int perform_recording(const Options& o, const workloads::RecordedScenario& scena
   return result.interrupted ? interrupted : done;
 }
 
+int perform_jobs(const Options& o, std::shared_ptr<const topologies::Profile> profile, Io& io) {
+  Problems problems;
+  for (const auto& [name, given] : {std::pair{"--timeline", !o.timeline.empty()}, {"--csv", !o.csv.empty()}})
+    if (given)
+      problems.add(fmt::format("{} is of one job; the scenario has 'jobs'", name),
+                   "use --json, or run a job's workload in a scenario of its own");
+  problems.finish();
+  const auto jobs = planning::read_jobs(workloads::open_scenario(o.files.front(), o.set), std::move(profile));
+  planning::InterferenceOptions options;
+  options.stop = io.stop;
+  const auto result = [&] {
+    Progress progress{io.log, "jobs and placements"};
+    options.progress = [&](int done, int of) {
+      progress.part(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(of));
+    };
+    return planning::interference(jobs, options);
+  }();
+  io.out << (o.json ? planning::interference_json(result) : planning::interference_text(result));
+  return result.interrupted ? interrupted : done;
+}
+
 int perform(const Options& o, Io& io) {
   Problems problems;
   if (o.files.empty())
@@ -72,6 +95,7 @@ int perform(const Options& o, Io& io) {
     });
   problems.finish();
 
+  if (planning::has_jobs(o.files.front(), o.set)) return perform_jobs(o, std::move(profile), io);
   if (workloads::is_recorded_scenario(o.files.front(), o.set))
     return perform_recording(o, workloads::read_recorded_scenario(o.files.front(), o.set, profile), io);
   if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
@@ -106,7 +130,8 @@ void add_run(Form root) {
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
   form.group("Output");
   form.flag("--all", o->all, "all rows of every table");
-  form.flag("--json", o->json, "JSON: linkcast.run/1; of traces and steps linkcast.replay/1");
+  form.flag("--json", o->json,
+            "JSON: linkcast.run/1; of traces and steps linkcast.replay/1; of jobs linkcast.interference/1");
   form.text("--csv", o->csv, "FILE", "of traces and steps: the table of communication, for spreadsheets");
   form.text("--timeline", o->timeline, "FILE",
             "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");
