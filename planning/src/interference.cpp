@@ -28,9 +28,9 @@ struct Together {
   PhaseTable stretch, occupancy;
 };
 
-class Study {
+class JobStudy {
  public:
-  Study(const JobSet& set, const InterferenceOptions& options)
+  JobStudy(const JobSet& set, const InterferenceOptions& options)
       : set_{set}, options_{options}, resources_{set.cluster.resources()} {}
 
   Interference run() {
@@ -39,7 +39,8 @@ class Study {
     out_.nodes = set_.cluster.nodes();
     std::vector<std::vector<int>> given;
     for (const auto& job : set_.jobs) given.push_back(job.nodes);
-    const std::size_t rules = options_.placements ? 4 + static_cast<std::size_t>(std::max(options_.seeds, 0)) : 0;
+    const std::size_t rules =
+        options_.placements ? 3 + static_cast<std::size_t>(std::max(options_.seeds, 0)) + spread_jobs() : 0;
     of_ = static_cast<int>(1 + rules);
     const auto models = models_of(given);
     as_given(models);
@@ -205,20 +206,12 @@ class Study {
       }
       o.alone = o.alone / seeds;
       o.together = o.together / seeds;
-      o.slowdown = ratio(o.together, reference_[j]);
+      o.slowdown = ratio(o.together, out_.jobs[j].alone);
       out_.placements.push_back(std::move(o));
     }
   }
 
   void placements(const std::vector<std::vector<int>>& given) {
-    // Packed on the empty cluster: what each job is compared with.
-    for (std::size_t j = 0; j < set_.jobs.size(); ++j) {
-      const Wanted wanted{set_.jobs[j].count, Placement::packed, 1};
-      const JobTraffic model{
-          set_.cluster, resources_,   set_.library, set_.jobs[j], place_jobs(set_.cluster, {&wanted, 1}).front(), j,
-          choices_,     options_.stop};
-      reference_.push_back(model.alone());
-    }
     Placed as_given;
     for (const auto& o : out_.jobs) {
       as_given.alone.push_back(o.alone);
@@ -231,27 +224,42 @@ class Study {
     const auto packed = timed(packed_nodes);
     add("packed", {packed});
     if (stopped()) return;
-    add("strided", {timed(by_rule(Placement::strided, 1))});
+    const auto strided_nodes = by_rule(Placement::strided, 1);
+    const auto strided = timed(strided_nodes);
+    add("strided", {strided});
     std::vector<Placed> fragmented;
     for (int s = 1; s <= options_.seeds && !stopped(); ++s)
       fragmented.push_back(timed(by_rule(Placement::fragmented, static_cast<std::uint64_t>(s))));
     add("fragmented", fragmented);
     if (stopped()) return;
-    suggest(given, as_given, packed_nodes, packed);
+    suggest(given, as_given, packed_nodes, packed, strided_nodes, strided);
   }
 
+  std::size_t spread_jobs() const { return std::min<std::size_t>(set_.jobs.size(), 8); }
+
   void suggest(const std::vector<std::vector<int>>& given, const Placed& as_given,
-               const std::vector<std::vector<int>>& packed_nodes, const Placed& packed) {
+               const std::vector<std::vector<int>>& packed_nodes, const Placed& packed,
+               const std::vector<std::vector<int>>& strided_nodes, const Placed& strided) {
     std::vector<int> counts;
     for (const auto& job : set_.jobs) counts.push_back(job.count);
-    const auto compact_nodes = compact_jobs(set_.cluster, counts);
-    const auto compact = timed(compact_nodes);
-    // The best of three by the product of the jobs' times. What is no better than the given one is not suggested.
+    // Candidates: every job compact; all but one, which is spread; the rules. The best by the product of the jobs'
+    // times, where what is no better than the given one is not suggested.
+    std::vector<std::pair<std::vector<std::vector<int>>, Placed>> candidates;
+    const auto consider = [&](std::vector<std::vector<int>> nodes) {
+      const bool known = std::ranges::any_of(candidates, [&](const auto& c) { return c.first == nodes; });
+      if (known) return step();
+      auto placed = timed(nodes);
+      candidates.emplace_back(std::move(nodes), std::move(placed));
+    };
+    consider(compact_jobs(set_.cluster, counts));
+    candidates.emplace_back(packed_nodes, packed);
+    candidates.emplace_back(strided_nodes, strided);
+    for (std::size_t j = 0; j < spread_jobs() && !stopped(); ++j) consider(compact_jobs(set_.cluster, counts, j));
     const auto* nodes = &given;
     const auto* times = &as_given;
     constexpr double better = 1e-4;
-    for (const auto& [n, t] : {std::pair{&compact_nodes, &compact}, std::pair{&packed_nodes, &packed}})
-      if (t->total < times->total - better) nodes = n, times = t;
+    for (const auto& [n, t] : candidates)
+      if (t.total < times->total - better) nodes = &n, times = &t;
     add("suggested", {*times});
     for (std::size_t j = 0; j < set_.jobs.size(); ++j)
       out_.suggested.push_back({set_.jobs[j].name, topologies::host_list(set_.cluster, (*nodes)[j]), times->together[j],
@@ -278,13 +286,14 @@ class Study {
   const InterferenceOptions& options_;
   sim::ResourceTable resources_;
   ChoiceCache choices_;
-  std::vector<Time> reference_;
   Interference out_;
   int done_ = 0, of_ = 0;
 };
 
 }  // namespace
 
-Interference interference(const JobSet& set, const InterferenceOptions& options) { return Study{set, options}.run(); }
+Interference interference(const JobSet& set, const InterferenceOptions& options) {
+  return JobStudy{set, options}.run();
+}
 
 }  // namespace linkcast::planning

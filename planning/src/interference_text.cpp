@@ -49,7 +49,7 @@ std::string matrix_table(const Interference& r, std::size_t width) {
 std::string placement_table(const Interference& r, std::size_t width) {
   if (r.placements.empty()) return {};
   auto out = fmt::format(
-      "\nplacement of all jobs, against each alone and packed on the empty cluster\n"
+      "\nother placements of all jobs, against each job alone as given\n"
       "{:<{}}  {:<12}{:>14}{:>14}{:>10}  {}\n",
       "job", width, "placement", "alone", "together", "slower", "range over seeds");
   for (const auto& j : r.jobs) {

@@ -29,8 +29,26 @@ class Compactor {
     std::iota(free_.begin(), free_.end(), 0);
   }
 
-  std::vector<int> take(int count) {
-    auto chosen = best(free_, parts_.size(), count);
+  std::vector<int> take(int count) { return give(best(free_, parts_.size(), count)); }
+
+  /// One node after the other, each of the leaf that has most left.
+  std::vector<int> take_spread(int count) {
+    std::map<int, std::vector<int>> leaves;
+    for (const int n : free_) leaves[parts_.empty() ? 0 : parts_.front()[index(n)]].push_back(n);
+    std::vector<int> chosen;
+    for (int i = 0; i < count; ++i) {
+      auto& leaf = std::ranges::max_element(leaves, {}, [](const auto& l) { return l.second.size(); })->second;
+      chosen.push_back(leaf.front());
+      leaf.erase(leaf.begin());
+    }
+    return give(std::move(chosen));
+  }
+
+ private:
+  static std::size_t index(int n) { return static_cast<std::size_t>(n); }
+
+  /// Takes them out, in the order of the tree.
+  std::vector<int> give(std::vector<int> chosen) {
     std::ranges::sort(chosen, {}, [&](int n) {
       std::vector<int> key;
       for (auto level = parts_.rbegin(); level != parts_.rend(); ++level) key.push_back((*level)[index(n)]);
@@ -41,9 +59,6 @@ class Compactor {
     std::erase_if(free_, [&](int n) { return gone.contains(n); });
     return chosen;
   }
-
- private:
-  static std::size_t index(int n) { return static_cast<std::size_t>(n); }
 
   /// `count` of the nodes: in the smallest part of the level below that has room; where none has, whole parts, the
   /// largest first, and for the rest the smallest that has room for it.
@@ -144,13 +159,16 @@ std::vector<std::vector<int>> place_jobs(const topologies::Cluster& cluster, std
   return out;
 }
 
-std::vector<std::vector<int>> compact_jobs(const topologies::Cluster& cluster, std::span<const int> counts) {
+std::vector<std::vector<int>> compact_jobs(const topologies::Cluster& cluster, std::span<const int> counts,
+                                           std::optional<std::size_t> spread) {
   std::vector<std::size_t> order(counts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) { return counts[i]; });
   Compactor compactor{cluster};
   std::vector<std::vector<int>> out(counts.size());
-  for (const auto i : order) out[i] = compactor.take(counts[i]);
+  for (const auto i : order)
+    if (i != spread) out[i] = compactor.take(counts[i]);
+  if (spread) out[*spread] = compactor.take_spread(counts[*spread]);
   return out;
 }
 

@@ -5,22 +5,18 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <variant>
 
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/sim/replay.hpp"
 #include "linkcast/workloads/call_time.hpp"
-#include "tiling.hpp"
+#include "recorded_calls.hpp"
 
 namespace linkcast::planning {
 namespace {
 
-using models::nccl::Call;
-using models::nccl::Op;
 using sim::Time;
 using workloads::CollectiveModel;
-using workloads::Operation;
 
 constexpr std::size_t most_phases = 6;     // of one job
 constexpr std::size_t most_groups = 2048;  // communicators of one phase: about a minute of models
@@ -104,6 +100,14 @@ struct JobTraffic::Impl {
   std::vector<std::string> notes;
   std::unique_ptr<CollectiveModel> model;  // of a collective job
   Time kernel;
+  /// A replay times one communicator of a kind, with those on the same nodes. What the others of the job do to it,
+  /// where they share uplinks, is added here.
+  struct Own {
+    double on_wire = 1;  // share of a replayed call in which its bytes flow
+    double stretch = 1;  // of the bytes, by all communicators of the job at once
+  };
+  std::vector<Own> own;  // by phase
+  Time plain;            // the replay without that
 
   Impl(const topologies::Cluster& w, const sim::ResourceTable& r, workloads::CommunicatorOptions l, const Job& j,
        std::vector<int> n, std::size_t i, ChoiceCache& c, std::stop_token s)
@@ -187,123 +191,82 @@ struct JobTraffic::Impl {
     phases.push_back(std::move(phase));
   }
 
-  /// Calls of one kind between nodes, as they were replayed.
-  struct Kind {
-    struct Instance {  // one communicator, or two ranks with messages
-      const workloads::RecordedCommunicator* communicator;
-      std::pair<int, int> members{-1, -1};  // who sends, who receives
-      auto operator<=>(const Instance&) const = default;
-    };
-    std::map<std::pair<Instance, int>, Time> busy;  // by instance and recorded rank of it
-    struct Size {
-      Time time;
-      std::int64_t calls = 0;
-    };
-    std::map<std::pair<std::int64_t, int>, Size> by_size;  // bytes, root
-    Op op = Op::sendrecv;
-  };
-  using Kinds = std::map<std::pair<std::string, std::string>, Kind>;
-
   workloads::RecordingResult replay(workloads::RecordingReplayOptions options) const {
     options.stop = stop;
     return workloads::replay_recording(job.recorded->recording, cluster, options);
   }
 
   void of_recording() {
-    Kinds kinds;
+    CallCollector calls{job.recorded->recording, cluster.gpus_per_node()};
     auto options = job.recorded->options;
-    const int per_node = cluster.gpus_per_node();
-    options.each = [&](const workloads::ReplayedOperation& x) {
-      if (x.communicator == nullptr || x.operation->bytes <= sim::Bytes{}) return;
-      const auto& ranks = x.communicator->ranks;
-      const auto& o = *x.operation;
-      const bool message = o.kind != Operation::Kind::collective;
-      Kind::Instance instance{x.communicator, {}};
-      if (message) {
-        const int peer = ranks[static_cast<std::size_t>(o.peer)];
-        if (peer / per_node == x.rank / per_node) return;
-        const auto me = static_cast<int>(std::ranges::find(ranks, x.rank) - ranks.begin());
-        instance.members = o.kind == Operation::Kind::send ? std::pair{me, o.peer} : std::pair{o.peer, me};
-      } else if (std::ranges::all_of(ranks, [&](int r) { return r / per_node == ranks[0] / per_node; })) {
-        return;
-      }
-      const auto& label = x.communicator->description.empty() ? x.communicator->name : x.communicator->description;
-      auto& kind = kinds[{label, message ? std::string{"send"} : std::string{name_of(o.op)}}];
-      const auto time = x.end - x.start;
-      kind.busy[{instance, x.rank}] += time;
-      auto& size = kind.by_size[{o.bytes.count(), o.root}];
-      size.time += time;
-      ++size.calls;
-      if (!message) kind.op = o.op;
-    };
+    options.each = [&](const workloads::ReplayedOperation& x) { calls.see(x); };
     const auto result = replay(std::move(options));
-    alone = result.end;
+    plain = alone = result.end;
     for (const auto& n : result.notes) notes.push_back(n);
-    for (const auto& [name, kind] : kinds) add_phase(name, kind);
-    std::ranges::stable_sort(phases, [](const auto& a, const auto& b) { return a.occupancy > b.occupancy; });
+    std::vector<std::pair<TrafficPhase, Own>> found;
+    for (const auto& c : calls.calls()) add_phase(c, found);
+    std::ranges::stable_sort(found, [](const auto& x, const auto& y) { return x.first.occupancy > y.first.occupancy; });
     double left_out = 0;
-    for (std::size_t i = most_phases; i < phases.size(); ++i) left_out += phases[i].occupancy;
-    if (phases.size() > most_phases) phases.resize(most_phases);
+    for (std::size_t i = most_phases; i < found.size(); ++i) left_out += found[i].first.occupancy;
+    if (found.size() > most_phases) found.resize(most_phases);
     if (left_out > 0.01)
       notes.push_back(fmt::format("{}: kinds of communication that take {:.1f} % of its time are taken as undisturbed",
                                   job.name, 100 * left_out));
+    for (auto& [phase, o] : found) phases.push_back(std::move(phase)), own.push_back(o);
+    if (std::ranges::all_of(own, [](const Own& o) { return o.stretch == 1; })) return;
+    alone = replay(stretched(std::vector<double>(phases.size(), 1))).end;
+    for (auto& p : phases) p.occupancy = std::min(1.0, p.occupancy * plain.seconds() / alone.seconds());
+    if (const double longer = alone.seconds() / plain.seconds(); longer > 1.001)
+      notes.push_back(
+          fmt::format("{}: its own communicators share uplinks: alone it takes {:.1f} % longer than "
+                      "`linkcast run` says of its workload, which times one of them",
+                      job.name, 100 * (longer - 1)));
   }
 
-  void add_phase(const std::pair<std::string, std::string>& name, const Kind& kind) {
-    // The size that takes most of the time stands for all.
-    const auto& [usual, size] =
-        *std::ranges::max_element(kind.by_size, {}, [](const auto& x) { return x.second.time; });
-    Call call;
-    call.op = kind.op;
-    call.bytes = sim::Bytes{usual.first};
-    call.root = usual.second;
-    // Every instance once, with the longest of its ranks' times; then the mean over instances.
-    std::map<Kind::Instance, Time> instances;
-    for (const auto& [key, time] : kind.busy) instances[key.first] = std::max(instances[key.first], time);
-    Time sum;
-    std::set<const workloads::RecordedCommunicator*> communicators;
-    for (const auto& [instance, time] : instances) sum += time, communicators.insert(instance.communicator);
-
-    std::vector<const workloads::RecordedCommunicator*> in_order;
-    std::vector<std::vector<int>> ranks;
-    for (const auto& c : job.recorded->recording.communicators)
-      if (communicators.contains(&c)) in_order.push_back(&c), ranks.push_back(c.ranks);
-    const auto tiling = tile(ranks, job.recorded->recording.world);
-    std::vector<std::vector<int>> groups;
-    for (std::size_t g = 0; g < tiling.groups.size(); ++g) {
-      if (name.second != "send") {
-        groups.push_back(tiling.groups[g]);
-        continue;
-      }
-      for (const auto& [instance, time] : instances)
-        if (instance.communicator == in_order[tiling.of[g]])
-          groups.push_back({tiling.groups[g][static_cast<std::size_t>(instance.members.first)],
-                            tiling.groups[g][static_cast<std::size_t>(instance.members.second)]});
-    }
-    if (groups.size() > most_groups) {
-      notes.push_back(fmt::format("{}: {} {} of {} groups is taken as undisturbed: more than {}", job.name, name.first,
-                                  name.second, groups.size(), most_groups));
+  void add_phase(const RecordedCalls& calls, std::vector<std::pair<TrafficPhase, Own>>& found) {
+    if (calls.all.size() > most_groups) {
+      notes.push_back(fmt::format("{}: {} {} of {} groups is taken as undisturbed: more than {}", job.name,
+                                  calls.communicator, calls.operation, calls.all.size(), most_groups));
       return;
     }
-    SideBySide together{*this};
-    for (const auto& group : groups) {
-      const auto shape = shape_of(group, cluster.gpus_per_node());
+    const int per_node = cluster.gpus_per_node();
+    std::set<std::vector<int>> recorded;  // nodes of the groups whose time the replay knows
+    for (const auto& group : calls.recorded) recorded.insert(shape_of(group, per_node).nodes);
+    SideBySide together{*this}, counted{*this};
+    for (const auto& group : calls.all) {
+      const auto shape = shape_of(group, per_node);
       if (shape.nodes.size() < 2) continue;
       const auto m = model_of(cluster.job(shape.nodes, shape.gpus), shape.gpus);
       std::vector<int> in_whole;
       for (const int n : shape.nodes) in_whole.push_back(nodes[static_cast<std::size_t>(n)]);
-      together.add(m.task(call), m.cluster(), in_whole);
+      const auto task = m.task(calls.usual);
+      together.add(task, m.cluster(), in_whole);
+      if (recorded.contains(shape.nodes)) counted.add(task, m.cluster(), in_whole);
     }
     TrafficPhase phase;
-    phase.communicator = name.first;
-    phase.operation = name.second;
+    phase.communicator = calls.communicator;
+    phase.operation = calls.operation;
     phase.flows = together.take();
-    const double each = size.time.seconds() / static_cast<double>(size.calls);
-    phase.on_wire = each > 0 ? std::min(1.0, phase.seconds() / each) : 0;
-    phase.occupancy = alone == Time{} ? 0
-                                      : phase.on_wire * static_cast<double>(sum.ps()) /
-                                            static_cast<double>(alone.ps()) / static_cast<double>(instances.size());
-    if (phase.occupancy > 0) phases.push_back(std::move(phase));
+    TrafficPhase alike;
+    alike.flows = counted.take();
+    const double here = alike.seconds(), all = phase.seconds();
+    if (here <= 0 || calls.call_seconds <= 0 || plain == Time{}) return;
+    Own o;
+    o.on_wire = std::min(1.0, here / calls.call_seconds);
+    o.stretch = std::max(1.0, all / here);
+    const double longer = 1 + o.on_wire * (o.stretch - 1);  // a call, in the company of all groups
+    phase.on_wire = std::min(1.0, all / (calls.call_seconds * longer));
+    phase.occupancy = phase.on_wire * longer * calls.busy_seconds / plain.seconds();
+    if (phase.occupancy > 0) found.emplace_back(std::move(phase), o);
+  }
+
+  /// Options of a replay in which the bytes of each phase take so many times as long as alone.
+  workloads::RecordingReplayOptions stretched(const std::vector<double>& stretch) const {
+    auto options = job.recorded->options;
+    for (std::size_t q = 0; q < phases.size(); ++q)
+      options.stretch[{phases[q].communicator, phases[q].operation}] =
+          1 + own[q].on_wire * (own[q].stretch * stretch[q] - 1);
+    return options;
   }
 
   Time time(const std::vector<double>& stretch) const {
@@ -312,10 +275,7 @@ struct JobTraffic::Impl {
       const auto more = Time::from_us(phases[0].seconds() * 1e6 * (stretch[0] - 1));
       return workloads::call_time(*model, job.call->op, kernel + more);
     }
-    auto options = job.recorded->options;
-    for (std::size_t q = 0; q < phases.size(); ++q)
-      options.stretch[{phases[q].communicator, phases[q].operation}] = 1 + phases[q].on_wire * (stretch[q] - 1);
-    return replay(std::move(options)).end;
+    return replay(stretched(stretch)).end;
   }
 };
 

@@ -43,7 +43,7 @@ struct PlacementOutcome {
   sim::Time alone, together;   // means over the seeds
   sim::Time least, most;       // of `together`
   int seeds = 1;
-  double slowdown = 1;  // together, against the same job alone and packed on the empty cluster
+  double slowdown = 1;  // together, against the job alone as given
 };
 
 struct Suggestion {

@@ -59,7 +59,9 @@ std::vector<std::vector<int>> place_jobs(const topologies::Cluster& cluster, std
 /// Nodes so that as little as possible of a job's traffic leaves a leaf, and then a unit: the largest job first, each
 /// in the smallest part of the network that has room for it (best fit), whole leaves before parts of leaves. `counts`:
 /// nodes of each job. The result's nodes are sorted by leaf, so that neighbours in rank order are neighbours there.
-std::vector<std::vector<int>> compact_jobs(const topologies::Cluster& cluster, std::span<const int> counts);
+/// `spread`: a job that comes last and goes where most is free, leaf by leaf: an alltoall has more uplinks then.
+std::vector<std::vector<int>> compact_jobs(const topologies::Cluster& cluster, std::span<const int> counts,
+                                           std::optional<std::size_t> spread = {});
 
 /// Nodes by the network between them: `part_of[level][node]`, level 0 the finest (a leaf, or the leaves that a
 /// rail-optimised unit shares), each next one coarser. Numbers of parts are in the order of their first nodes.
