@@ -77,9 +77,11 @@ Recording step_recording(const ModelCard& card, const Plan& wanted, const models
     if (data.size() > 1) {
       const auto shards = static_cast<std::size_t>(step::shards_of(plan));
       if (shards < data.size()) {
-        g.data = step::add_group(out, "dp", s, {data.begin(), data.begin() + static_cast<std::ptrdiff_t>(shards)});
+        const auto mine = static_cast<std::size_t>(std::ranges::find(data, ranks.of_stage(s)) - data.begin());
+        const auto first = data.begin() + static_cast<std::ptrdiff_t>(mine / shards * shards);
+        g.data = step::add_group(out, "dp", s, {first, first + static_cast<std::ptrdiff_t>(shards)});
         std::vector<int> replicas;
-        for (std::size_t i = 0; i < data.size(); i += shards) replicas.push_back(data[i]);
+        for (std::size_t i = mine % shards; i < data.size(); i += shards) replicas.push_back(data[i]);
         g.replicas = step::add_group(out, "dp replicas", s, replicas);
       } else {
         g.data = g.replicas = step::add_group(out, "dp", s, data);

@@ -103,6 +103,7 @@ struct Plan {
   bool check_memory = true;       // refuse what does not fit
   int gradient_bytes = 4;         // of what is reduced: 4 (Megatron's default), 2
   sim::Bytes bucket = sim::Bytes{0};  // of gradients and parameters; 0: Megatron's, max(40 M, 1 M x dp) elements
+  int follow = 0;  // the ranks that are recorded: those of each stage that lie with this one in tp, cp, ep and dp
   std::vector<std::string> order{"tp", "cp", "ep", "dp", "pp"};  // the fastest first: Megatron's default
 };
 
