@@ -1,6 +1,7 @@
 // Which layers and ranks belong together: stages and chunks of a pipeline, groups of ranks. Knows no time.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "linkcast/workloads/step.hpp"
@@ -26,7 +27,10 @@ class Ranks {
   std::vector<int> expert_data(int stage) const;  // who shares the same experts
   std::vector<int> pipeline() const;
   int of_stage(int stage) const { return origin_ + stage * pp_stride_; }
-  int stage_of(int rank) const { return rank / pp_stride_ % plan_.pp; }
+  PlanPlace place_of(int rank) const {
+    return {rank / pp_stride_ % plan_.pp,
+            plan_.ep > 1 ? rank / edp_stride_ % edp_ : rank / dp_stride_ % std::max(1, plan_.dp)};
+  }
   /// False: dense and expert layers would have different stages.
   bool consistent() const { return consistent_; }
 

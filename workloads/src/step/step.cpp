@@ -42,6 +42,17 @@ std::uint32_t add_group(Recording& r, const char* kind, int stage, std::vector<i
 
 }  // namespace step
 
+namespace {
+Plan completed(Plan p) {
+  const std::int64_t model = std::max<std::int64_t>(1, std::int64_t{p.tp} * p.cp * p.pp);
+  if (p.dp == 0) p.dp = static_cast<int>(std::max<std::int64_t>(1, p.gpus / model));
+  return p;
+}
+}  // namespace
+
+PlanPlace place_of(const Plan& plan, int rank) { return step::Ranks{completed(plan)}.place_of(rank); }
+int recorded_rank(const Plan& plan, int stage) { return step::Ranks{completed(plan)}.of_stage(stage); }
+
 Recording step_recording(const ModelCard& card, const Plan& wanted, const models::GpuModel& gpu,
                          const ComputeEfficiency& efficiency) {
   const auto plan = checked(card, wanted, &gpu);

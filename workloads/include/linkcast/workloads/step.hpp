@@ -111,6 +111,16 @@ struct Plan {
 /// text stands in the file `where`. Throws sim::InputError with all problems, each at its place.
 Plan read_plan(std::string_view yaml, const std::string& where, int line = 1, int column = 1);
 
+/// Where a rank stands: its pipeline stage, and the ranks that meet in every layer (its tensor, context and expert
+/// groups), which wait for the slowest among them many times in each step.
+struct PlanPlace {
+  int stage = 0, replica = 0;
+  auto operator<=>(const PlanPlace&) const = default;
+};
+PlanPlace place_of(const Plan& plan, int rank);
+/// The rank of a stage whose operations are recorded (Plan::follow).
+int recorded_rank(const Plan& plan, int stage);
+
 struct MemoryNeed {  // bytes of the GPU that needs most
   double parameters = 0, gradients = 0, optimizer = 0, activations = 0, other = 0;
   double total() const { return parameters + gradients + optimizer + activations + other; }
