@@ -78,6 +78,11 @@ class Reader {
       if (f.value().get("at") == nullptr)
         problems_.add(*v, "'for' without 'at'", "say from when: `at: 10 s`; without both a fault lasts the whole run");
     }
+    if (const auto* v = f.find("stall")) {
+      if (const auto t = span_of(problems_, *v, "stall", true)) out.stall = *t;
+      if (f.value().get("at") == nullptr)
+        problems_.add(*v, "'stall' without 'at'", "a fault from the start stalls nothing");
+    }
     if (kinds != 1) {
       for (const auto* key : {"to", "ber", "factor", "count"}) f.find(key);
       problems_.add(item, "a fault has one of 'fail', 'degrade', 'errors' and 'slow'",

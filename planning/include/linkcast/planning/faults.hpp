@@ -29,7 +29,8 @@ struct Fault {
   double factor = 1;               // slow: computing takes so many times as long
   std::optional<sim::Time> at;     // from when; none: the whole run
   std::optional<sim::Time> lasts;  // none: to the end
-  workloads::Place place;   // in the scenario
+  std::optional<sim::Time> stall;  // how long the job stands still when it begins; none: as usual for its kind
+  workloads::Place place;          // in the scenario
 };
 /// "leaf[3] fails", "node[4].nic[2] at 50 %", "leaf[0]-spine[0] with bit errors of 1e-09", "node[4].gpu[1] 1.3 times as
 /// slow".
