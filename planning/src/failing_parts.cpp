@@ -103,7 +103,7 @@ std::vector<FailingPart> parts_of_cluster(const topologies::Cluster& cluster, co
   return failing_parts(count_parts(cluster), rates, level);
 }
 
-void apply(std::span<const Impact> impacts, std::vector<FailingPart>& parts) {
+void apply_impacts(std::span<const Impact> impacts, std::vector<FailingPart>& parts) {
   for (auto& p : parts) {
     const auto found = std::ranges::find(impacts, p.part, &Impact::part);
     if (found == impacts.end() || p.effect == Effect::stalls) continue;

@@ -156,7 +156,7 @@ const Value& shipped_rates() {
   static const Value value = [] {
     const auto& files = embedded_data();
     const auto file = std::ranges::find(files, std::string_view{"failure_rates.yaml"}, &EmbeddedFile::path);
-    auto source = std::make_shared<workloads::trace::SourceText>();
+    auto source = std::make_shared<workloads::SourceText>();
     source->name = "planning/data/failure_rates.yaml";
     if (file != files.end()) source->text = file->text;
     Problems problems;
@@ -211,7 +211,7 @@ std::shared_ptr<const FailureRates> FailureRates::read(const std::string& path) 
 }
 
 std::shared_ptr<const FailureRates> FailureRates::parse(std::string_view text, const std::string& where) {
-  auto source = std::make_shared<workloads::trace::SourceText>();
+  auto source = std::make_shared<workloads::SourceText>();
   source->name = where;
   source->text = text;
   return laid_over(source);

@@ -27,7 +27,7 @@ std::string to_text(const Goodput& g) {
   const auto line = [&](std::string_view name, const std::string& value) {
     out += fmt::format("  {:<22}{}\n", name, value);
   };
-  out += fmt::format("Goodput {:.1f} % of {} (5 % of months below {:.1f} %, 5 % above {:.1f} %)\n",
+  out += fmt::format("Goodput {:.1f} % of {} (5 % of trials below {:.1f} %, 5 % above {:.1f} %)\n",
                      percent(g.share.mean), span_text(g.duration), percent(g.share.p5), percent(g.share.p95));
   if (g.interruptions.mean > 0) {
     line("interruptions", fmt::format("{:.4g} ({:.4g} to {:.4g}), one every {:.3g} h", g.interruptions.mean,

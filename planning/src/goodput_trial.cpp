@@ -105,7 +105,7 @@ void Player::run(std::int64_t length) {
   const auto cycle = plan_.interval + plan_.checkpoint;
   const auto trained = [&](std::int64_t x) { return x / cycle * plan_.interval + std::min(x % cycle, plan_.interval); };
   const auto work = [&](std::int64_t wall) {
-    return slowdown == 1 ? wall : std::min(wall, std::llround(static_cast<double>(wall) / slowdown));
+    return slowdown == 1 ? wall : std::min<std::int64_t>(wall, std::llround(static_cast<double>(wall) / slowdown));
   };
   const auto end = phase_ + length;
   const auto saved_until = end / cycle * cycle;  // by the last checkpoint that is complete at the end

@@ -38,6 +38,7 @@ const std::vector<Column>& facts() {
                                            {"protocol"},
                                            {"channels", true},
                                            {"bound_by"},
+                                           {"bound_link"},
                                            {"exposed_percent", true},
                                            {"mfu_percent", true},
                                            {"tokens_per_second", true},
@@ -113,7 +114,8 @@ struct Study::Impl {
       problems.add(root, "a scenario must be a map", "write `topology: dgx-h100` and `workload:` lines");
       problems.throw_if_any();
     }
-    if (const auto* v = root.get("goals")) goals = read_goals(problems, *v);
+    if (const auto* v = root.get("goals"); v != nullptr && v->kind != Value::Kind::null)
+      goals = read_goals(problems, *v);
     variants.emplace(scenario, problems);
     problems.throw_if_any();
     read_prices();
@@ -131,7 +133,7 @@ struct Study::Impl {
   void read_prices() {
     prices = Prices::shipped();
     const auto* v = scenario.root.get("prices");
-    if (v == nullptr) return;
+    if (v == nullptr || v->kind == Value::Kind::null) return;
     try {
       prices = v->is_scalar() ? Prices::read(workloads::beside(scenario.folder(), v->text))
                               : Prices::parse(workloads::written_in_place(*v), scenario.path);
@@ -252,6 +254,7 @@ Row Study::row(std::int64_t i, Evaluator& evaluator) const {
     set("channels", fmt::format("{}", r.channels));
   }
   set("bound_by", e.bound_by);
+  set("bound_link", e.bound_link);
   if (e.kind != "collective") set("exposed_percent", fmt::format("{:.4f}", 100 * e.exposed_share));
   set("mfu_percent", number(100 * e.mfu));
   set("tokens_per_second", number(e.tokens_per_second));

@@ -98,6 +98,6 @@ struct Impact {
 /// Lays what was found over the parts. A part that degrades gets the slowdown, or where it is an outage interrupts the
 /// job until its repair. After the failure of a switch that interrupts it the job runs with the slowdown until the
 /// repair, on the nodes that it has. Parts that a spare node replaces stay as they are: the job runs on sound nodes.
-void apply(std::span<const Impact> impacts, std::vector<FailingPart>& parts);
+void apply_impacts(std::span<const Impact> impacts, std::vector<FailingPart>& parts);
 
 }  // namespace linkcast::planning
