@@ -208,10 +208,11 @@ Goodput simulate(const Reliability& reliability, std::span<const FailingPart> pa
 
   Goodput g;
   const auto trials = static_cast<double>(outcomes.size());
-  std::vector<double> shares, interruptions;
+  std::vector<double> shares, interruptions, in_repair;
   for (const auto& o : outcomes) {
     shares.push_back(o.trial.useful.seconds() / duration);
     interruptions.push_back(o.trial.interruptions);
+    in_repair.push_back(o.trial.in_repair);
     g.lost.checkpoint += o.trial.checkpoint.seconds() / duration / trials;
     g.lost.lost_work += o.trial.lost_work.seconds() / duration / trials;
     g.lost.restart += o.trial.restart.seconds() / duration / trials;
@@ -220,6 +221,8 @@ Goodput simulate(const Reliability& reliability, std::span<const FailingPart> pa
   }
   g.share = spread(std::move(shares));
   g.interruptions = spread(std::move(interruptions));
+  g.spares_needed = spread(std::move(in_repair));
+  g.spares = reliability.spares;
   if (g.interruptions.mean > 0) g.mtbf_hours = duration / 3600 / g.interruptions.mean;
 
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -138,6 +138,13 @@ TEST_CASE("more spares never lose more", "[planning][goodput]") {
       REQUIRE(useful >= before);
       before = useful;
     }
+    r.spares.reset();
+    const auto free = simulate_one(r, std::span{parts}.first(1), i);
+    REQUIRE(free.useful >= before);
+    r.spares = free.in_repair;  // enough, and one less is not
+    REQUIRE(simulate_one(r, std::span{parts}.first(1), i).spares == sim::Time{});
+    r.spares = free.in_repair - 1;
+    REQUIRE(simulate_one(r, std::span{parts}.first(1), i).spares > sim::Time{});
   }
 }
 
