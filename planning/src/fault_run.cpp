@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "linkcast/sim/diagnostic.hpp"
@@ -42,7 +42,7 @@ class Player {
   FaultRun play() {
     sound_ = speed_({}).step;
     out_.sound_step = sound_;
-    spares_ = reliability_.spares;
+    spares_ = reliability_.spares.value_or(std::numeric_limits<int>::max());  // not said: as many as it takes
     begin_state();
     while (!over()) advance();
     out_.steps = kept_ + fresh_;

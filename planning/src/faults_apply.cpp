@@ -321,7 +321,7 @@ Faulted apply(const ScenarioFile& scenario, const Elements& elements, std::span<
   return applier.take();
 }
 
-Evaluation evaluate(Evaluator& evaluator, const Faulted& f) {
+Evaluation evaluate(Evaluator& evaluator, const Faulted& f, ScenarioFile* view) {
   if (f.outage) {
     Evaluation out;
     out.outage = true;
@@ -333,9 +333,12 @@ Evaluation evaluate(Evaluator& evaluator, const Faulted& f) {
   if (follow.empty()) follow.push_back(plan ? plan->follow : 0);
   std::optional<Evaluation> worst;
   for (const int rank : follow) {
-    auto e = evaluator.run(followed(f, plan, rank));
+    auto scenario = followed(f, plan, rank);
+    auto e = evaluator.run(scenario);
     if (e.outage) return e;
-    if (!worst || e.time > worst->time) worst = std::move(e);
+    if (worst && e.time <= worst->time) continue;
+    worst = std::move(e);
+    if (view != nullptr) *view = std::move(scenario);
   }
   worst->notes.insert(worst->notes.end(), f.notes.begin(), f.notes.end());
   return std::move(*worst);

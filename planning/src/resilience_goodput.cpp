@@ -78,7 +78,7 @@ void add_goodput(Resilience& r, const workloads::ScenarioFile& scenario, const t
   if (const auto* v = scenario.root.get("rates")) rates = FailureRates::of_scenario(*v, problems);
   problems.throw_if_any();
   auto parts = parts_of_cluster(cluster, *rates, reliability.rates);
-  planning::apply(impacts_of(r), parts);
+  apply_impacts(impacts_of(r), parts);
   r.goodput = simulate(reliability, parts, options.threads);
 }
 

@@ -63,7 +63,8 @@ struct Faulted {
 /// All of them at once, whenever they begin.
 Faulted apply(const workloads::ScenarioFile& scenario, const Elements& elements, std::span<const Fault> faults);
 
-/// What it comes to: an outage, or the slowest of what its followed ranks see.
-Evaluation evaluate(Evaluator& evaluator, const Faulted& faulted);
+/// What it comes to: an outage, or the slowest of what its followed ranks see. `view` gets the scenario that was the
+/// slowest: it has nothing of faults in it any more.
+Evaluation evaluate(Evaluator& evaluator, const Faulted& faulted, workloads::ScenarioFile* view = nullptr);
 
 }  // namespace linkcast::planning
