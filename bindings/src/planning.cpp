@@ -25,13 +25,14 @@ namespace {
 
 namespace py = pybind11;
 using planning::Row;
+using workloads::trace::Value;
 
 /// A study with evaluators at hand: each computes for one thread at a time, and keeps its machines for the next call.
 class OpenStudy {
  public:
   OpenStudy(const std::string& text, const std::string& where, const std::vector<std::string>& set,
-            const std::optional<std::string>& profile, bool alone)
-      : study_{opened(text, where, set, profile, alone)} {}
+            const std::optional<std::string>& grid, const std::optional<std::string>& profile, bool alone)
+      : study_{opened(text, where, set, grid, profile, alone)} {}
 
   const planning::Study& study() const { return study_; }
 
@@ -73,8 +74,10 @@ class OpenStudy {
 
  private:
   static planning::Study opened(const std::string& text, const std::string& where, const std::vector<std::string>& set,
-                                const std::optional<std::string>& profile, bool alone) {
+                                const std::optional<std::string>& grid, const std::optional<std::string>& profile,
+                                bool alone) {
     auto scenario = workloads::open_scenario_text(text, where, set);
+    if (grid) vary(scenario.root, *grid);
     if (alone)
       std::erase_if(scenario.root.entries, [](const auto& e) {
         return e.first.text == "variants" || e.first.text == "options" || e.first.text == "baseline";
@@ -83,6 +86,20 @@ class OpenStudy {
     if (profile) options.profile = topologies::Profile::parse(*profile, "profile");
     options.version = LINKCAST_VERSION;
     return planning::Study{std::move(scenario), std::move(options)};
+  }
+
+  /// `grid` in the place of the scenario's own variants; messages name it "grid".
+  static void vary(Value& root, const std::string& grid) {
+    workloads::trace::Problems problems;
+    auto value = workloads::trace::parse_yaml(
+        std::make_shared<workloads::SourceText>(workloads::SourceText{"grid", grid}), problems);
+    problems.throw_if_any();
+    std::erase_if(root.entries, [](const auto& e) { return e.first.text == "variants"; });
+    Value key;
+    key.kind = Value::Kind::scalar;
+    key.text = "variants";
+    key.place = value.place;
+    root.entries.emplace_back(std::move(key), std::move(value));
   }
 
   std::unique_ptr<planning::Evaluator> take() {
@@ -171,8 +188,9 @@ void add_planning(py::module_& m) {
   const py::call_guard<py::gil_scoped_release> unlocked;
   py::class_<OpenStudy>(m, "Study")
       .def(py::init<const std::string&, const std::string&, const std::vector<std::string>&,
-                    const std::optional<std::string>&, bool>(),
-           py::arg("text"), py::arg("where"), py::arg("set"), py::arg("profile"), py::arg("alone"), unlocked)
+                    const std::optional<std::string>&, const std::optional<std::string>&, bool>(),
+           py::arg("text"), py::arg("where"), py::arg("set"), py::arg("grid"), py::arg("profile"), py::arg("alone"),
+           unlocked)
       .def_property_readonly("title", [](const OpenStudy& s) { return s.study().title(); })
       .def_property_readonly("count", [](const OpenStudy& s) { return s.study().variants().count(); })
       .def_property_readonly("columns", &columns_of)

@@ -120,7 +120,7 @@ def fit(
     >>> import linkcast
     >>> folder = tempfile.TemporaryDirectory()
     >>> log = pathlib.Path(folder.name) / "all_reduce.yaml"
-    >>> sizes = linkcast.collective(linkcast.Fabric.load("dgx-h100"), "all_reduce", "64M:8G:x2", launch="single-process")
+    >>> sizes = linkcast.collective(linkcast.Fabric.load("dgx-h100"), "all_reduce", "16M:8G:x2", launch="single-process")
     >>> rows = "".join(f"  - [{s}, {t * 1.1}]{chr(10)}" for s, t in zip(sizes.size_bytes, sizes.time_us))
     >>> _ = log.write_text(
     ...     "kind: collective" + chr(10) + "id: mine" + chr(10) + "system: dgx-h100" + chr(10)

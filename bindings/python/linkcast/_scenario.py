@@ -39,7 +39,7 @@ def grid_text(grid: Mapping[str, Any]) -> str:
     for key, values in grid.items():
         plain_range = isinstance(values, str) and re.fullmatch(r"[\w.:+-]+", values)
         entries.append(f"{json.dumps(str(key))}: {values if plain_range else json.dumps(values, default=plain)}")
-    return "{" + ", ".join(entries) + "}"
+    return "{" + ",\n ".join(entries) + "}"
 
 
 def settings_of(settings: Settings) -> list[str]:
@@ -58,6 +58,8 @@ class Source:
         What messages call it; files that it names are relative to its folder.
     settings : tuple of str
         "key=value" over the text's.
+    grid : str, optional
+        YAML in the place of its variants.
     profile : str, optional
         The text of a profile.
     alone : bool
@@ -69,6 +71,7 @@ class Source:
     text: str
     where: str
     settings: tuple[str, ...] = ()
+    grid: Optional[str] = None
     profile: Optional[str] = None
     alone: bool = False
     job: str = ""
@@ -78,7 +81,7 @@ class Source:
         return replace(self, where=os.path.abspath(self.where), job=job)
 
     def open(self) -> _core.Study:
-        return _core.Study(self.text, self.where, list(self.settings), self.profile, self.alone)
+        return _core.Study(self.text, self.where, list(self.settings), self.grid, self.profile, self.alone)
 
 
 def _read(path: str) -> str:
@@ -109,9 +112,6 @@ def source_of(
     >>> source_of({"topology": "dgx-h100", "nodes": 2}, {"nodes": 4}).settings
     ('nodes=4',)
     """
-    words = settings_of(settings)
-    if grid is not None:
-        words.append(f"variants={grid_text(grid)}")
     if isinstance(scenario, Mapping):
         text, where = json.dumps(scenario, default=plain, indent=1), os.path.abspath("scenario")
     elif isinstance(scenario, str) and is_text(scenario):
@@ -121,4 +121,11 @@ def source_of(
         text = _read(where)
     else:
         raise TypeError(f"a scenario is a path, a mapping or a YAML text, not {type(scenario).__name__}")
-    return Source(text, where, tuple(words), None if profile is None else _read(os.fspath(profile)), alone)
+    return Source(
+        text,
+        where,
+        tuple(settings_of(settings)),
+        None if grid is None else grid_text(grid),
+        None if profile is None else _read(os.fspath(profile)),
+        alone,
+    )
