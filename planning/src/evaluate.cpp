@@ -136,7 +136,8 @@ Evaluation of_programs(const workloads::ScenarioResult& r, const topologies::Clu
   out.parts = parts_of(r.account);
   if (!r.by_rank.empty()) out.exposed_share = share(r.by_rank.front().exposed, r.end);
   out.bound_by = out.parts.empty() ? "" : out.parts.front().name;
-  if (!r.links.empty() && (out.bound_by == "wire" || out.bound_by == "protocol")) out.bound_by = r.links.front().name;
+  if (!r.links.empty() && (out.bound_by == "wire" || out.bound_by == "protocol"))
+    out.bound_by = "links", out.bound_link = r.links.front().name;
   return out;
 }
 
@@ -185,6 +186,7 @@ struct Evaluator::Impl {
         out.time = row.time;
         out.parts = parts_of(row.account);
         out.bound_by = row.bound_by;
+        out.bound_link = row.bound_link;
         if (out.collective->error) out.trust = trust_of(*out.collective->error);
         for (const auto& a : s.cluster.assumptions()) out.notes.push_back(a);
         return out;

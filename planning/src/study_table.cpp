@@ -123,7 +123,10 @@ std::vector<Judged> judged(const Study& study, const Row& row) {
       case Metric::cost_per_token:
         measured.p90_percent = std::hypot(time_p90, band_p90(study, row, "capex_usd"));
         break;
-      case Metric::goodput:
+      case Metric::goodput:  // one run in twenty is below p5
+        if (const auto p5 = number_in(study, row, "goodput_p5_percent"); p5 && *p5 > 0)
+          measured.p90_percent = 100 * (*number_in(study, row, column) / *p5 - 1);
+        break;
       case Metric::network_share:
       case Metric::slowdown:
         break;
@@ -152,7 +155,9 @@ std::optional<Difference> difference(const Study& study, const Row& baseline, co
   if (most == change.end() || std::abs(most->second) < 0.001 * *before) return d;
   const auto bound = row[study.column("bound_by")];
   d.reason = fmt::format("{} {}{}", most->first, most->second > 0 ? "+" : "-", time_text(std::abs(most->second)));
-  if (!bound.empty() && bound != most->first) d.reason += ", bound by " + bound;
+  const auto& link = row[study.column("bound_link")];
+  if (!bound.empty() && bound != most->first)
+    d.reason += fmt::format(", bound by {}{}", bound, link.empty() ? "" : fmt::format(" ({})", link));
   return d;
 }
 
