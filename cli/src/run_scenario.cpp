@@ -9,6 +9,7 @@
 
 #include "linkcast/planning/jobs.hpp"
 #include "linkcast/workloads/timeline_file.hpp"
+#include "run_faults.hpp"
 #include "run_jobs.hpp"
 #include "run_recording.hpp"
 #include "run_study.hpp"
@@ -87,20 +88,22 @@ int perform(const Options& o, Io& io) {
                     : !o.csv.empty()    ? "--csv"
                                         : "",
                     io);
-  const StudyRun study{o.files.front(), o.set, profile, o.json};
-  if (has_collective(o.files.front(), o.set)) return run_collective(study, io);
+  const auto faults = run_faults({o.files.front(), o.set, profile, o.json}, io);
+  if (faults.status) return *faults.status;
+  const StudyRun study{o.files.front(), faults.set, profile, o.json};
+  if (has_collective(o.files.front(), faults.set)) return run_collective(study, io);
   const auto goals = goals_of(study);
   const auto judged = [&](int status) {
     if (!o.json) io.out << goals.text;
     return status == done && goals.missed ? check_failed : status;
   };
-  if (workloads::is_recorded_scenario(o.files.front(), o.set))
+  if (workloads::is_recorded_scenario(o.files.front(), faults.set))
     return judged(
-        perform_recording(o, workloads::read_recorded_scenario(o.files.front(), o.set, profile), goals.json, io));
+        perform_recording(o, workloads::read_recorded_scenario(o.files.front(), faults.set, profile), goals.json, io));
   if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
   sim::Timeline timeline;
   workloads::ScenarioOptions options;
-  options.set = o.set;
+  options.set = faults.set;
   options.fold = !o.no_fold;
   options.profile = profile;
   if (!o.timeline.empty()) options.timeline = &timeline;
