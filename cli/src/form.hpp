@@ -72,6 +72,7 @@ void add_diagnose(Form root);
 void add_run(Form root);
 void add_sweep(Form root);
 void add_plan(Form root);
+void add_cost(Form root);
 void add_topo(Form root);
 void add_trace(Form root);
 void add_calibrate(Form root);

@@ -41,6 +41,7 @@ int perform(int argc, const char* const* argv, Io& io) {
   add_run(root);
   add_sweep(root);
   add_plan(root);
+  add_cost(root);
   add_topo(root);
   add_trace(root);
   add_calibrate(root);
