@@ -36,6 +36,11 @@ class Reader {
       if (const auto* v = root.get(key))
         problems_.add(*v, fmt::format("a plan takes no '{}'", key), "name machines in `search.machines`");
     read_prices();
+    if (const auto* v = root.get("reliability")) {
+      out_.reliability = Reliability::read(v, problems_);
+      const auto* rates = root.get("rates");
+      out_.rates = rates != nullptr ? FailureRates::of_scenario(*rates, problems_) : FailureRates::shipped();
+    }
     const auto* search = root.get("search");
     if (search == nullptr) {
       problems_.add(root, "the scenario has no 'search'",
@@ -94,6 +99,13 @@ class Reader {
     }
     named.root.entries.push_back({Value{Value::Kind::scalar, false, machines->place, "options", {}, {}}, *machines});
     const auto said = problems_.count();
+    for (const auto& [name, settings] : machines->entries) {
+      if (!settings.is_map()) continue;
+      for (const auto& [key, value] : settings.entries)
+        if (std::ranges::find(workloads::planning_keys(), key.text) != workloads::planning_keys().end())
+          problems_.add(key, fmt::format("'{}' is of the whole plan, not of one machine", key.text),
+                        "write it beside 'search'");
+    }
     const Variants variants{named, problems_};
     if (problems_.count() > said) return;
     for (std::int64_t i = 0; i < variants.count(); ++i)
@@ -137,10 +149,10 @@ class Reader {
     auto scenario = without_planning(written);
     auto mine = sizes_;
     auto& entries = scenario.root.entries;
-    const auto own = std::ranges::find_if(entries, [](const auto& e) { return e.first.text == "gpus"; });
-    if (own != entries.end()) {
-      mine = sizes(own->second);
-      entries.erase(own);
+    const auto said_gpus = std::ranges::find_if(entries, [](const auto& e) { return e.first.text == "gpus"; });
+    if (said_gpus != entries.end()) {
+      mine = sizes(said_gpus->second);
+      entries.erase(said_gpus);
     } else if (mine.empty() && problems_.empty()) {
       problems_.add(at, fmt::format("nothing says how many GPUs of '{}'", name),
                     "write `gpus: [256, 512]` in `search`");
@@ -161,7 +173,7 @@ class Reader {
     m.space = std::make_unique<LayoutSpace>(layout_, std::move(*base), m.card, scenario.path, problems_);
     if (problems_.count() > said) return;
     const auto index = out_.machines.size();
-    for (const auto& [gpus, where] : mine) on(place, gpus, own != written.root.entries.end() ? where : at, index, name);
+    for (const auto& [gpus, where] : mine) on(place, gpus, where, index, name);
     out_.machines.push_back(std::move(m));
   }
 

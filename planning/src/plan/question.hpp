@@ -2,10 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "layout_space.hpp"
+#include "linkcast/planning/failure_rates.hpp"
+#include "linkcast/planning/goodput.hpp"
 #include "linkcast/planning/plan.hpp"
 #include "linkcast/topologies/cluster.hpp"
 #include "linkcast/workloads/scenario_machine.hpp"
@@ -30,6 +33,8 @@ struct PlanQuestion::Data {
   std::string title;
   std::vector<Goal> goals;
   std::shared_ptr<const Prices> prices;
+  std::optional<Reliability> reliability;
+  std::shared_ptr<const FailureRates> rates;
   std::vector<PlanMachine> machines;
   std::vector<PlanPlace> places;
   std::int64_t evaluations = 2000;  // of each place

@@ -85,6 +85,7 @@ std::string json_report(const PlanAnswer& a) {
            {"power_w", band(o.power)},
            {"cost_per_gpu_hour_usd", band(o.usd_per_gpu_hour)},
            {"cost_per_million_tokens_usd", band(o.usd_per_million_tokens)},
+           {"goodput_percent", o.goodput ? json(100 * o.goodput->value) : json(nullptr)},
            {"pareto", o.pareto},
            {"expected_error",
             {{"median_percent", o.trust.median_percent}, {"p90_percent", o.trust.p90_percent}, {"from", o.trust.from}}},

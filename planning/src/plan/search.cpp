@@ -25,12 +25,17 @@ std::optional<Band> priced(const Band& b) { return b.typical > 0 ? std::optional
 struct Money {
   std::optional<Band> capex, power;
   double network_share = 0;
+  std::optional<Measured> goodput;
   BillOfMaterials bom;
 };
 
-Money money_of(const PlanPlace& place, const Prices& prices) {
+Money money_of(const PlanPlace& place, const PlanQuestion::Data& q) {
   Money m;
-  m.bom = bill_of_materials(place.cluster, prices);
+  m.bom = bill_of_materials(place.cluster, *q.prices);
+  if (q.reliability) {
+    const auto g = simulate(*q.reliability, parts_of_cluster(place.cluster, *q.rates, q.reliability->rates), 1);
+    m.goodput = Measured{g.share.mean, g.share.p5 > 0 ? 100 * (g.share.mean / g.share.p5 - 1) : 0};
+  }
   m.capex = priced(m.bom.capex());
   m.power = priced(m.bom.power());
   if (m.capex) m.network_share = m.bom.network_capex().typical / m.capex->typical;
@@ -83,7 +88,7 @@ Value value_of(const PlanOption& o, Metric m) {
       if (!o.capex) return {std::nullopt, "no prices for this machine"};
       return {Measured{o.network_share, 0}, ""};
     case Metric::goodput:
-      return {std::nullopt, "a plan knows no failures: see `linkcast resilience`"};
+      return {o.goodput, "it needs `reliability:` in the scenario"};
     default:
       return {std::nullopt, "not of a plan"};
   }
@@ -230,7 +235,7 @@ PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options
       try {
         CellOptions cell{options.exhaustive, [&, i](double share) { progress(i, share); }, options.stop};
         found[i] = search_cell(machine, place, q.evaluations, q.keep, cell);
-        money[i] = money_of(place, *q.prices);
+        money[i] = money_of(place, q);
         for (const auto& goal : q.goals) own[i].push_back(goal.op ? collective(place, machine, goal) : std::nullopt);
         reached[i] = 1;
       } catch (...) {
@@ -279,8 +284,9 @@ PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options
       o.capex = money[i].capex;
       o.power = money[i].power;
       o.network_share = money[i].network_share;
+      o.goodput = money[i].goodput;
       if (o.capex) {
-        const auto e = economics(money[i].bom, *q.prices, o.tokens_per_second);
+        const auto e = economics(money[i].bom, *q.prices, o.tokens_per_second, o.goodput ? o.goodput->value : 1);
         o.usd_per_gpu_hour = priced(e.usd_per_gpu_hour);
         if (e.usd_per_million_tokens) o.usd_per_million_tokens = priced(*e.usd_per_million_tokens);
         for (const auto& text : e.assumptions)

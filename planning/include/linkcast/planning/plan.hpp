@@ -62,7 +62,8 @@ struct PlanOption {
   std::string bound_by;  // "compute", "exposed tp", "bubble"
   double memory_bytes = 0;
   std::optional<Band> capex, power, usd_per_gpu_hour, usd_per_million_tokens;
-  double network_share = 0;  // of capex
+  double network_share = 0;         // of capex
+  std::optional<Measured> goodput;  // where the scenario has `reliability`
   Trust trust;
   std::vector<Judged> goals;
   bool meets_all = false;
