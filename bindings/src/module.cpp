@@ -23,6 +23,7 @@
 #include "linkcast/workloads/sizes.hpp"
 #include "planning.hpp"
 #include "replay.hpp"
+#include "studies.hpp"
 
 namespace py = pybind11;
 
@@ -258,6 +259,7 @@ PYBIND11_MODULE(_core, m) {
   add_replay(m);
   add_calibration(m);
   add_planning(m);
+  add_studies(m);
   m.def("catalog_names", &linkcast::topologies::catalog_names);
   m.def("op_names", &linkcast::models::nccl::op_names);
   m.def("parse_sizes", &parse_sizes, py::arg("text"));

@@ -1,4 +1,4 @@
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 __version__: str
 
@@ -149,3 +149,22 @@ def fit(
     seed: int,
     name: str,
 ) -> tuple[str, str, str]: ...
+def plan(
+    text: str,
+    where: str,
+    set: list[str],
+    profile: Optional[str],
+    threads: int,
+    progress: Optional[Callable[[int, int], None]],
+) -> tuple[str, str]: ...
+def resilience(
+    text: str,
+    where: str,
+    set: list[str],
+    profile: Optional[str],
+    kinds: list[str],
+    pairs: Optional[int],
+    threads: int,
+    progress: Optional[Callable[[int, int], None]],
+) -> tuple[str, str]: ...
+def cost(cluster: Cluster, prices: Optional[str], tokens_per_second: float) -> tuple[str, str, str]: ...

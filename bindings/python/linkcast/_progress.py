@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Optional
 
 
 class _Silent:
@@ -31,3 +32,21 @@ def bar(wanted: Optional[bool], total: int, done: int, what: str, unit: str) -> 
             return _Silent()
         raise ImportError("a progress bar needs tqdm: pip install 'linkcast[sweep]', or progress=False") from None
     return tqdm(total=total, initial=done, desc=what, unit=f" {unit}", dynamic_ncols=True)
+
+
+@contextmanager
+def following(wanted: Optional[bool], what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A callable that is told how much of how much is done, and shows it."""
+    shown = bar(wanted, 0, 0, what, unit)
+
+    def follow(done: int, total: int) -> None:
+        if isinstance(shown, _Silent):
+            return
+        shown.total = total
+        shown.n = done
+        shown.refresh()
+
+    try:
+        yield follow
+    finally:
+        shown.close()
