@@ -1,5 +1,6 @@
 """The notebook runs from its first cell to its last, and what it shows is what is committed."""
 
+import os
 import pathlib
 
 import pytest
@@ -15,17 +16,23 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
         pytest.importorskip(module)
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setenv("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     written = nbformat.read(NOTEBOOK, as_version=4)
     fresh = nbformat.read(NOTEBOOK, as_version=4)
-    for cell in fresh.cells:
-        cell["outputs"] = []
     nbclient.NotebookClient(fresh, timeout=300, kernel_name="python3").execute(cwd=str(tmp_path))  # raises where a cell does
-    for was, now in zip(written.cells, fresh.cells):
-        assert texts(now) == texts(was), f"./dev notebook writes the outputs anew: {was['source'][:60]}"
+    for cell in fresh.cells:
+        cell.metadata.pop("execution", None)  # when it ran
+        assert not [o for o in cell.get("outputs", []) if o["output_type"] == "stream"], cell["outputs"]
+    if os.environ.get("LINKCAST_REFRESH_NOTEBOOK"):
+        nbformat.write(fresh, NOTEBOOK)
+    else:
+        for was, now in zip(written.cells, fresh.cells):
+            assert shown(now) == shown(was), "LINKCAST_REFRESH_NOTEBOOK=1 writes the outputs anew"
     assert any("image/png" in o.get("data", {}) for c in fresh.cells for o in c.get("outputs", []))
     assert NOTEBOOK.stat().st_size < 300_000
 
 
-def texts(cell):
-    return [o["data"].get("text/html", o["data"].get("text/plain")) for o in cell.get("outputs", [])
-            if "image/png" not in o.get("data", {}) and "data" in o]
+def shown(cell):
+    """Linkcast's own answers, and Python's; tables and pictures look as their libraries make them."""
+    texts = [o["data"].get("text/html", o["data"].get("text/plain", "")) for o in cell.get("outputs", []) if "data" in o]
+    return [t for t in texts if 'class="dataframe"' not in t and "<Figure" not in t]

@@ -327,7 +327,8 @@ def test_progress(capsys, monkeypatch):
     (SCENARIO, None, {"chunk": -1}, "chunk"),
     (SCENARIO, None, {"profile": "nowhere.yaml"}, "nowhere.yaml"),
     (SCENARIO, None, {"settings": {"nodess": 3}}, "nodess"),
-    (SCENARIO, {f"env.NCCL_{name}": list(range(1, 1001)) for name in ("MIN_CTAS", "MAX_CTAS", "BUFFSIZE")}, {},
+    (SCENARIO, {"workload.collective.size": [f"{i} MiB" for i in range(1, 1001)], "env.NCCL_MIN_CTAS": range(1, 1001),
+                "env.NCCL_MAX_CTAS": range(1, 1001)}, {},
      "1000000000 variants: about"),
 ])
 def test_what_is_wrong_is_said(scenario, grid, more, words):

@@ -92,7 +92,7 @@ def cost(
     >>> found.capex_usd["low"] < found.capex_usd["typical"] < found.capex_usd["high"]
     True
     >>> sorted({line["kind"] for line in found.lines})[:2]
-    ['cable', 'gpu']
+    ['cable', 'nic']
     """
     core: Optional[_core.Cluster] = cluster._core if isinstance(cluster, Cluster) else _core.Cluster(cluster._core)
     return Cost(*_core.cost(core, path_of(prices), float(tokens_per_second)))

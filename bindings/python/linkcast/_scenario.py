@@ -28,6 +28,8 @@ def plain(value: Any) -> Any:
 
 def written(value: Any) -> str:
     """A value as `--set` reads it."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, (str, bool, int, float)):
         return text_of(value)
     return json.dumps(value, default=plain)

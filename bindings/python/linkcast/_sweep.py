@@ -130,7 +130,7 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         facts = ("time_us", "busbw_GBps", "mfu_percent", "capex_usd", "power_w", "bound_by", "status")
-        shown = [f for f in facts if any(row.get(f) not in (None, "") for row in self)]
+        shown = [f for f in facts if any(row.get(f) not in (None, "", "done") for row in self)]
         columns = ["name", *shown] + (["meets all goals"] if self.goals else [])
         rows = [
             [row["name"], *(row[f] for f in shown)] + ([known["meets_all"]] if self.goals else [])
