@@ -88,6 +88,8 @@ std::string interference_text(const Interference& r) {
   else
     out += fmt::format("'{}' loses most: it takes {:.2f} times as long as alone ({:.2f} at worst), held back by {}\n",
                        most->name, most->slowdown, most->worst_slowdown, most->bound_by);
+  for (const auto& g : r.goals)
+    out += fmt::format("  {} {}: {}\n", !g.known ? "?" : g.met ? "+" : "-", g.goal.text, verdict_text(g));
   out += jobs_table(r, width) + matrix_table(r, width) + placement_table(r, width) + suggestion_table(r, width);
   for (std::size_t i = 0; i < r.notes.size(); ++i) out += fmt::format("{}note: {}\n", i == 0 ? "\n" : "", r.notes[i]);
   if (r.interrupted) out += "interrupted: what was not yet simulated is missing\n";
