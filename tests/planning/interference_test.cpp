@@ -200,7 +200,7 @@ topology: gb200-nvl72
 nodes: 2
 )";
   const auto r =
-      run("  - {name: a, nodes: 1, " + alltoall + "}\n  - {name: b, nodes: 1, " + alltoall + "}\n", true, nvl72);
+      run("  - {name: a, nodes: 1, " + alltoall + "}\n  - {name: b, nodes: 1, " + alltoall + "}\n", false, nvl72);
   CHECK(r.jobs[0].phases.empty());  // nothing leaves its domain
   CHECK(r.jobs[0].slowdown == 1.0);
   CHECK(std::ranges::any_of(r.notes, [](const auto& n) { return n.find("NVLink domain of 72 GPUs") != n.npos; }));
