@@ -7,8 +7,10 @@
 #include <optional>
 #include <sstream>
 
+#include "linkcast/planning/jobs.hpp"
 #include "linkcast/workloads/timeline_file.hpp"
 #include "run_faults.hpp"
+#include "run_jobs.hpp"
 #include "run_recording.hpp"
 #include "run_study.hpp"
 #include "words.hpp"
@@ -80,6 +82,12 @@ int perform(const Options& o, Io& io) {
     });
   problems.finish();
 
+  if (planning::has_jobs(o.files.front(), o.set))
+    return run_jobs({o.files.front(), o.set, profile, o.json},
+                    !o.timeline.empty() ? "--timeline"
+                    : !o.csv.empty()    ? "--csv"
+                                        : "",
+                    io);
   const auto faults = run_faults({o.files.front(), o.set, profile, o.json}, io);
   if (faults.status) return *faults.status;
   const StudyRun study{o.files.front(), faults.set, profile, o.json};
@@ -124,7 +132,8 @@ void add_run(Form root) {
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
   form.group("Output");
   form.flag("--all", o->all, "all rows of every table");
-  form.flag("--json", o->json, "JSON: linkcast.run/1; of traces and steps linkcast.replay/1");
+  form.flag("--json", o->json,
+            "JSON: linkcast.run/1; of traces and steps linkcast.replay/1; of jobs linkcast.interference/1");
   form.text("--csv", o->csv, "FILE", "of traces and steps: the table of communication, for spreadsheets");
   form.text("--timeline", o->timeline, "FILE",
             "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");

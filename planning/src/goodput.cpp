@@ -19,6 +19,7 @@ namespace linkcast::planning {
 namespace {
 
 constexpr double seconds_per_year = 365.25 * 86400;
+constexpr double most_in_all = 1e9;    // a minute or two
 constexpr double most_failures = 1e6;  // expected in one trial; more is no machine that anyone runs a job on
 
 /// SplitMix64 (Steele, Lea, Flood 2014): its finaliser spreads a counter over all 64 bits.
@@ -202,6 +203,10 @@ Goodput simulate(const Reliability& reliability, std::span<const FailingPart> pa
     throw sim::InputError(
         fmt::format("{:.3g} failures are to be expected in {}", expected, span_text(reliability.duration)),
         "are the rates per part and year? a study takes up to a million failures in each trial");
+  }
+  if (expected * reliability.trials > most_in_all) {
+    throw sim::InputError(fmt::format("{} trials of {:.3g} failures each are too many", reliability.trials, expected),
+                          fmt::format("write trials: {:.0f} or fewer", std::floor(most_in_all / expected)));
   }
   const auto plan = plan_of(reliability, parts);
   const auto outcomes = play_all(plan, threads);

@@ -18,7 +18,7 @@ using workloads::trace::Value;
 constexpr sim::Time seconds(std::int64_t n) { return sim::Time::picoseconds(n * 1'000'000'000'000); }
 
 constexpr int most_trials = 100'000;
-constexpr int most_spares = 1'000'000;
+constexpr int most_spares = 100'000;
 
 }  // namespace
 
