@@ -1,6 +1,7 @@
 // `linkcast resilience`: what happens when a part fails.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "form.hpp"
@@ -70,7 +71,9 @@ int perform(const Options& o, Io& io) {
   }
   if (!o.csv.empty()) write_file("--csv", o.csv, planning::to_csv(result));
   io.out << (o.json ? planning::to_json(result) : planning::to_text(result, o.all ? 0 : 40));
-  return result.interrupted ? interrupted : done;
+  if (result.interrupted) return interrupted;
+  const bool missed = std::ranges::any_of(result.goals, [](const auto& g) { return !g.known || !g.met; });
+  return missed ? check_failed : done;
 }
 
 }  // namespace
