@@ -70,6 +70,7 @@ void add_nccl(Form root);
 void add_validate(Form root);
 void add_diagnose(Form root);
 void add_run(Form root);
+void add_sweep(Form root);
 void add_topo(Form root);
 void add_trace(Form root);
 void add_calibrate(Form root);

@@ -39,6 +39,7 @@ int perform(int argc, const char* const* argv, Io& io) {
   add_validate(root);
   add_diagnose(root);
   add_run(root);
+  add_sweep(root);
   add_topo(root);
   add_trace(root);
   add_calibrate(root);

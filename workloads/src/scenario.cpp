@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "launch.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 #include "scenario_clock.hpp"
 #include "scenario_issue.hpp"
 #include "scenario_read.hpp"

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "scenario_issue.hpp"
 #include "linkcast/workloads/trace_fields.hpp"
+#include "scenario_issue.hpp"
 
 namespace linkcast::workloads::trace {
 namespace {

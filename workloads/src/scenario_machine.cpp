@@ -107,7 +107,16 @@ topologies::Cluster whole(const ScenarioMachine& m, int nodes) {
       text += fmt::format("{}network: {}\n", nodes > 0 ? fmt::format("nodes: {}\n", nodes) : "", m.network);
   }
   if (!m.overrides.empty()) text += "overrides: " + m.overrides + "\n";
-  return topologies::load_cluster_text(text, std::filesystem::path{m.topology}.stem().string(), options);
+  const auto name = std::filesystem::path{m.topology}.stem().string();
+  try {
+    return topologies::load_cluster_text(text, name, options);
+  } catch (const sim::InputError& e) {
+    // The text above is nobody's file: its lines say nothing to people.
+    auto diagnostics = e.diagnostics();
+    for (auto& d : diagnostics)
+      if (d.at.file == name) d.at = {};
+    throw sim::InputError(std::move(diagnostics), {});
+  }
 }
 
 }  // namespace

@@ -12,9 +12,9 @@
 #include <set>
 #include <unordered_map>
 
-#include "linkcast/workloads/trace_fields.hpp"
 #include "byte_source.hpp"
 #include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/workloads/trace_fields.hpp"
 
 namespace linkcast::workloads::readers {
 namespace {

@@ -32,7 +32,7 @@ struct BomLine {
   std::string part;  // "dgx-h100", "qm9700", "400G transceiver", "DAC 3 m"
   std::string tier;  // "leaf", "nic-leaf"; may be empty
   std::int64_t count = 0;
-  Band usd, watts;   // of one
+  Band usd, watts;  // of one
   std::string source, date;
 };
 
@@ -68,9 +68,9 @@ std::string to_csv(const BillOfMaterials& bom);
 
 /// What the cluster costs while it runs. Assumptions come from the prices file.
 struct Economics {
-  Band usd_per_gpu_hour;            // capex over its years, energy with PUE, hosting
+  Band usd_per_gpu_hour;  // capex over its years, energy with PUE, hosting
   Band energy_usd_per_year;
-  double facility_watts = 0;        // typical, with PUE
+  double facility_watts = 0;  // typical, with PUE
   std::optional<Band> usd_per_million_tokens;
   std::vector<std::string> assumptions;
 };

@@ -42,9 +42,9 @@ struct Evaluation {
   std::string topology, gpu, nccl;
   int nodes = 0, ranks = 0;
 
-  sim::Time time;                    // of the collective, the step, the trace
-  std::vector<Part> parts;           // add up to `time`; the largest first
-  std::string bound_by;              // the link or phase that held it back most: "nvlink", "nic", "exposed dp"
+  sim::Time time;           // of the collective, the step, the trace
+  std::vector<Part> parts;  // add up to `time`; the largest first
+  std::string bound_by;     // the link or phase that held it back most: "nvlink", "nic", "exposed dp"
   std::optional<CollectiveAnswer> collective;
   double mfu = 0, tokens_per_second = 0;  // 0: not known
   double exposed_share = 0;               // of the time: communication that nothing hides

@@ -48,9 +48,9 @@ std::vector<Goal> read_goals(workloads::trace::Problems& problems, const workloa
 /// One goal against one option.
 struct Judged {
   Goal goal;
-  bool known = false;     // the metric has a value here
-  std::string why;        // where it has none: "no price for the GPU 'x'"
-  double value = 0;       // base units
+  bool known = false;  // the metric has a value here
+  std::string why;     // where it has none: "no price for the GPU 'x'"
+  double value = 0;    // base units
   bool met = false;
   double margin_percent = 0;  // how far on the good side, of the goal's value; negative: missed by
   double confidence = 0;      // that it is met, given the expected error; 0.5 at the goal itself

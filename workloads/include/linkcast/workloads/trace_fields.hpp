@@ -58,7 +58,6 @@ std::string suggest(std::string_view name, std::span<const std::string> known);
 /// `setting`: "workload.programs.0.do.0.compute=5ms", over what stands there or beside it.
 void override_one(Value& root, const std::string& setting, Problems& problems);
 
-
 /// Says at `place` what a room below says without a place; what has one already is thrown on.
 void relocate(Problems& problems, const Place& place, const sim::InputError& error);
 

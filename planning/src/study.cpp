@@ -1,0 +1,299 @@
+// See study.hpp.
+#include "linkcast/planning/study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "input_hash.hpp"
+#include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/workloads/scenario.hpp"
+
+namespace linkcast::planning {
+namespace {
+
+using workloads::ScenarioFile;
+using workloads::trace::Problems;
+using workloads::trace::Value;
+
+std::string number(double v) { return v == 0 ? std::string{} : fmt::format("{:.10g}", v); }
+
+/// As a field of a row keeps them: "compute=12.5;tp=3".
+std::string parts_text(const std::vector<Part>& parts) {
+  std::string out;
+  for (const auto& p : parts) out += fmt::format("{}{}={:.6f}", out.empty() ? "" : ";", p.name, p.time.us());
+  return out;
+}
+
+const std::vector<Column>& facts() {
+  static const std::vector<Column> columns{{"status"},
+                                           {"error"},
+                                           {"time_us", true},
+                                           {"algbw_GBps", true},
+                                           {"busbw_GBps", true},
+                                           {"algorithm"},
+                                           {"protocol"},
+                                           {"channels", true},
+                                           {"bound_by"},
+                                           {"exposed_percent", true},
+                                           {"mfu_percent", true},
+                                           {"tokens_per_second", true},
+                                           {"topology"},
+                                           {"gpu"},
+                                           {"nodes", true},
+                                           {"gpus", true},
+                                           {"nccl"},
+                                           {"expected_error_percent", true},
+                                           {"expected_error_p90_percent", true},
+                                           {"extrapolated"},
+                                           {"expected_error_from"},
+                                           {"capex_usd_low", true},
+                                           {"capex_usd", true},
+                                           {"capex_usd_high", true},
+                                           {"power_w_low", true},
+                                           {"power_w", true},
+                                           {"power_w_high", true},
+                                           {"network_share_percent", true},
+                                           {"usd_per_gpu_hour", true},
+                                           {"usd_per_million_tokens", true},
+                                           {"goodput_percent", true},
+                                           {"parts_us"}};
+  return columns;
+}
+
+void erase(Value& map, std::string_view key) {
+  std::erase_if(map.entries, [&](const auto& e) { return e.first.text == key; });
+}
+
+/// What a scenario must say for it to be read, without anything being simulated.
+void check(const ScenarioFile& scenario, const std::shared_ptr<const topologies::Profile>& profile) {
+  switch (workloads::workload_kind(scenario)) {
+    case workloads::WorkloadKind::collective:
+      static_cast<void>(workloads::read_collective_scenario(scenario, profile));
+      break;
+    case workloads::WorkloadKind::recording:
+      static_cast<void>(workloads::read_recorded_scenario(scenario, profile));
+      break;
+    case workloads::WorkloadKind::programs: {
+      workloads::ScenarioOptions options;
+      options.profile = profile;
+      workloads::check_scenario_text(workloads::written_in_place(scenario.root), scenario.path, options);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+struct Study::Impl {
+  ScenarioFile scenario;
+  StudyOptions options;
+  Problems problems;
+  std::optional<Variants> variants;
+  std::vector<Goal> goals;
+  std::vector<Column> columns;
+  std::unordered_map<std::string, std::size_t> places;
+  std::string title;
+  std::shared_ptr<const Prices> prices;
+  std::string base_hash;
+  std::unique_ptr<FileHashes> files;
+  std::mutex mutex;  // of `machines`
+  struct Money {
+    Band capex, power, network;
+    BillOfMaterials bom;
+  };
+  std::map<std::string, std::shared_ptr<const Money>> machines;
+
+  explicit Impl(ScenarioFile s, StudyOptions o) : scenario{std::move(s)}, options{std::move(o)} {
+    const auto& root = scenario.root;
+    if (!root.is_map()) {
+      problems.add(root, "a scenario must be a map", "write `topology: dgx-h100` and `workload:` lines");
+      problems.throw_if_any();
+    }
+    if (const auto* v = root.get("goals")) goals = read_goals(problems, *v);
+    variants.emplace(scenario, problems);
+    problems.throw_if_any();
+    read_prices();
+    problems.throw_if_any();
+    const auto* t = root.get("title");
+    title = t != nullptr && t->is_scalar() ? t->text : scenario.path;
+    files = std::make_unique<FileHashes>(scenario.folder());
+    Hash hash;
+    hash.add(options.version).add(options.profile ? options.profile->text() : "");
+    base_hash = hash.text();
+    make_columns();
+    check_choices();
+  }
+
+  void read_prices() {
+    prices = Prices::shipped();
+    const auto* v = scenario.root.get("prices");
+    if (v == nullptr) return;
+    try {
+      prices = v->is_scalar() ? Prices::read(workloads::beside(scenario.folder(), v->text))
+                              : Prices::parse(workloads::written_in_place(*v), scenario.path);
+    } catch (const sim::InputError& e) {
+      workloads::trace::relocate(problems, v->place, e);
+    }
+  }
+
+  void make_columns() {
+    columns = {{"key"}, {"name"}};
+    for (const auto& axis : variants->axes()) columns.push_back({axis.key});
+    columns.insert(columns.end(), facts().begin(), facts().end());
+    for (std::size_t g = 1; g <= goals.size(); ++g) {
+      columns.push_back({fmt::format("goal_{}", g)});
+      columns.push_back({fmt::format("goal_{}_value", g), true});
+      columns.push_back({fmt::format("goal_{}_p90_percent", g), true});
+    }
+    for (std::size_t i = columns.size(); i-- > 0;) places[columns[i].name] = i;
+  }
+
+  /// Every key that varies, once: a key that does not exist is said before anything runs.
+  void check_choices() {
+    check(variants->scenario(0), options.profile);
+    std::int64_t stride = 1;
+    for (std::size_t a = variants->axes().size(); a-- > 0;) {
+      const auto n = static_cast<std::int64_t>(variants->axes()[a].choices.size());
+      if (n > 1) check(variants->scenario(stride * (n - 1)), options.profile);
+      // Named options differ in their keys: each is looked at.
+      if (variants->axes()[a].key == "option")
+        for (std::int64_t i = 1; i + 1 < n; ++i) check(variants->scenario(stride * i), options.profile);
+      stride *= n;
+    }
+  }
+
+  std::shared_ptr<const Money> money(const std::string& machine, const ScenarioFile& s, Evaluator& evaluator) {
+    {
+      const std::scoped_lock lock{mutex};
+      if (const auto at = machines.find(machine); at != machines.end()) return at->second;
+    }
+    auto m = std::make_shared<Money>();
+    m->bom = bill_of_materials(evaluator.cluster(s), *prices);
+    m->capex = m->bom.capex();
+    m->power = m->bom.power();
+    m->network = m->bom.network_capex();
+    const std::scoped_lock lock{mutex};
+    return machines.try_emplace(machine, std::move(m)).first->second;
+  }
+};
+
+Study::Study(ScenarioFile scenario, StudyOptions options)
+    : impl_{std::make_unique<Impl>(std::move(scenario), std::move(options))} {}
+Study::~Study() = default;
+Study::Study(Study&&) noexcept = default;
+
+const std::string& Study::title() const { return impl_->title; }
+const std::string& Study::path() const { return impl_->scenario.path; }
+const Variants& Study::variants() const { return *impl_->variants; }
+const std::vector<Goal>& Study::goals() const { return impl_->goals; }
+const std::vector<Column>& Study::columns() const { return impl_->columns; }
+std::shared_ptr<const Prices> Study::prices() const { return impl_->prices; }
+std::shared_ptr<const topologies::Profile> Study::profile() const { return impl_->options.profile; }
+
+std::size_t Study::column(std::string_view name) const {
+  const auto at = impl_->places.find(std::string{name});
+  if (at == impl_->places.end()) throw sim::InternalError(fmt::format("a study has no column '{}'", name));
+  return at->second;
+}
+
+std::string Study::key(std::int64_t i) const {
+  auto root = impl_->variants->scenario(i).root;
+  for (const auto* k : {"title", "notes", "search", "resilience"}) erase(root, k);
+  Hash hash;
+  hash.add(impl_->base_hash).add(workloads::written(root));
+  impl_->files->add(hash, root);
+  return hash.text();
+}
+
+std::string Study::machine_key(std::int64_t i) const {
+  auto s = without_planning(impl_->variants->scenario(i));
+  // A step's plan says how many GPUs there must be.
+  const auto* workload = s.root.get("workload");
+  const bool collective = workload != nullptr && workload->is_map() && workload->get("collective") != nullptr;
+  for (const auto* k : {"title", "replay"}) erase(s.root, k);
+  if (collective) erase(s.root, "workload");
+  return workloads::written(s.root);
+}
+
+Row Study::row(std::int64_t i, Evaluator& evaluator) const {
+  const auto& m = *impl_;
+  Row row(m.columns.size());
+  const auto set = [&](std::string_view name, std::string text) { row[column(name)] = std::move(text); };
+  set("key", key(i));
+  set("name", m.variants->name(i));
+  const auto names = m.variants->names(i);
+  for (std::size_t a = 0; a < names.size(); ++a) row[2 + a] = names[a];
+  const auto scenario = m.variants->scenario(i);
+  Evaluation e;
+  try {
+    e = evaluator.run(scenario);
+  } catch (const sim::InputError& error) {
+    set("status", "error");
+    const auto& d = error.diagnostics().front();
+    set("error", d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help));
+    return row;
+  }
+  set("status", e.outage ? "outage" : "done");
+  if (e.outage) {
+    set("error", e.outage_reason);
+    return row;
+  }
+  set("time_us", fmt::format("{:.6f}", e.time.us()));
+  if (e.collective) {
+    const auto& r = e.collective->row;
+    set("algbw_GBps", number(r.algbw_GBps));
+    set("busbw_GBps", number(r.busbw_GBps));
+    set("algorithm", r.algorithm);
+    set("protocol", r.protocol);
+    set("channels", fmt::format("{}", r.channels));
+  }
+  set("bound_by", e.bound_by);
+  if (e.kind != "collective") set("exposed_percent", fmt::format("{:.4f}", 100 * e.exposed_share));
+  set("mfu_percent", number(100 * e.mfu));
+  set("tokens_per_second", number(e.tokens_per_second));
+  set("topology", e.topology);
+  set("gpu", e.gpu);
+  set("nodes", fmt::format("{}", e.nodes));
+  set("gpus", fmt::format("{}", e.ranks));
+  set("nccl", e.nccl);
+  set("expected_error_percent", number(e.trust.median_percent));
+  set("expected_error_p90_percent", number(e.trust.p90_percent));
+  set("extrapolated", e.trust.extrapolated ? "yes" : "no");
+  set("expected_error_from", e.trust.from);
+  set("parts_us", parts_text(e.parts));
+
+  const auto money = impl_->money(machine_key(i), scenario, evaluator);
+  set("capex_usd_low", number(money->capex.low));
+  set("capex_usd", number(money->capex.typical));
+  set("capex_usd_high", number(money->capex.high));
+  set("power_w_low", number(money->power.low));
+  set("power_w", number(money->power.typical));
+  set("power_w_high", number(money->power.high));
+  if (money->capex.typical > 0)
+    set("network_share_percent", number(100 * money->network.typical / money->capex.typical));
+  const auto economy = economics(money->bom, *m.prices, e.tokens_per_second);
+  set("usd_per_gpu_hour", number(economy.usd_per_gpu_hour.typical));
+  if (economy.usd_per_million_tokens) set("usd_per_million_tokens", number(economy.usd_per_million_tokens->typical));
+
+  for (std::size_t g = 0; g < m.goals.size(); ++g) {
+    const auto& goal = m.goals[g];
+    if (!goal.op) continue;
+    const auto answer = evaluator.collective(scenario, *goal.op, goal.size);
+    const double bw = goal.metric == Metric::busbw ? answer.row.busbw_GBps : answer.row.algbw_GBps;
+    set(fmt::format("goal_{}_value", g + 1), number(bw * 1e9));
+    if (answer.error) set(fmt::format("goal_{}_p90_percent", g + 1), number(answer.error->p90_percent));
+  }
+  const auto results = judged(*this, row);
+  for (std::size_t g = 0; g < results.size(); ++g) {
+    const auto& j = results[g];
+    set(fmt::format("goal_{}", g + 1), !j.known ? "unknown" : j.met ? "met" : "missed");
+    if (j.known) set(fmt::format("goal_{}_value", g + 1), number(j.value));
+  }
+  return row;
+}
+
+}  // namespace linkcast::planning
