@@ -80,8 +80,7 @@ std::string base64(std::span<const std::uint8_t> bytes) {
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     const auto at = [&](std::size_t k) { return i + k < bytes.size() ? bytes[i + k] : std::uint8_t{0}; };
     const auto word = static_cast<std::uint32_t>(at(0)) << 16 | static_cast<std::uint32_t>(at(1)) << 8 | at(2);
-    for (std::size_t k = 0; k < 4; ++k)
-      out += i + k > bytes.size() ? '=' : letters[word >> (18 - 6 * k) & 63];
+    for (std::size_t k = 0; k < 4; ++k) out += i + k > bytes.size() ? '=' : letters[word >> (18 - 6 * k) & 63];
   }
   return out;
 }

@@ -39,10 +39,14 @@ std::string for_script(const Json& json) {
   std::string out;
   for (const char c : text) {
     // Inside of JSON these stand in strings only. No end of the script, no comment, no entity can be among them.
-    if (c == '<') out += "\\u003c";
-    else if (c == '>') out += "\\u003e";
-    else if (c == '&') out += "\\u0026";
-    else out += c;
+    if (c == '<')
+      out += "\\u003c";
+    else if (c == '>')
+      out += "\\u003e";
+    else if (c == '&')
+      out += "\\u0026";
+    else
+      out += c;
   }
   return out;
 }
@@ -58,7 +62,8 @@ std::string Chart::html(std::string_view caption) const {
 
 const char* ink_on(std::size_t i) {
   // Of the ranges in stack.vega.json and timeline.vega.json.
-  static constexpr std::array inks{"#ffffff", "#1c2733", "#ffffff", "#1c2733", "#1c2733", "#ffffff", "#1c2733", "#1c2733"};
+  static constexpr std::array inks{"#ffffff", "#1c2733", "#ffffff", "#1c2733",
+                                   "#1c2733", "#ffffff", "#1c2733", "#1c2733"};
   static_assert(inks.size() == palette_size);
   return inks[i % inks.size()];
 }

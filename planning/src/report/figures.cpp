@@ -36,11 +36,17 @@ std::string digits(double value) {
 
 AxisUnit time_unit(double us) {
   const double size = std::abs(us);
-  return size >= 60e6 * 120 ? AxisUnit{"h", 3600e6} : size >= 1e6 ? AxisUnit{"s", 1e6} : size >= 1e3 ? AxisUnit{"ms", 1e3} : AxisUnit{"us", 1};
+  return size >= 60e6 * 120 ? AxisUnit{"h", 3600e6}
+         : size >= 1e6      ? AxisUnit{"s", 1e6}
+         : size >= 1e3      ? AxisUnit{"ms", 1e3}
+                            : AxisUnit{"us", 1};
 }
 AxisUnit usd_unit(double usd) {
   const double size = std::abs(usd);
-  return size >= 1e9 ? AxisUnit{"bn USD", 1e9} : size >= 1e6 ? AxisUnit{"M USD", 1e6} : size >= 1e4 ? AxisUnit{"k USD", 1e3} : AxisUnit{"USD", 1};
+  return size >= 1e9   ? AxisUnit{"bn USD", 1e9}
+         : size >= 1e6 ? AxisUnit{"M USD", 1e6}
+         : size >= 1e4 ? AxisUnit{"k USD", 1e3}
+                       : AxisUnit{"USD", 1};
 }
 AxisUnit watts_unit(double watts) {
   const double size = std::abs(watts);
@@ -50,9 +56,7 @@ AxisUnit watts_unit(double watts) {
 std::string time_text(double us) { return with(time_unit(us), us); }
 std::string usd_text(double usd) { return with(usd_unit(usd), usd); }
 std::string watts_text(double watts) { return with(watts_unit(watts), watts); }
-std::string rate_text(double GBps) {
-  return GBps >= 10'000 ? digits(GBps / 1000) + " TB/s" : digits(GBps) + " GB/s";
-}
+std::string rate_text(double GBps) { return GBps >= 10'000 ? digits(GBps / 1000) + " TB/s" : digits(GBps) + " GB/s"; }
 std::string bytes_text(double bytes) {
   static constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   std::size_t u = 0;

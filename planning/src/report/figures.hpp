@@ -12,9 +12,9 @@ std::string time_text(double us);
 std::string usd_text(double usd);      // "38.2 M USD", "1.85 USD"
 std::string watts_text(double watts);  // "1.21 MW"
 std::string rate_text(double GBps);
-std::string bytes_text(double bytes);  // "64 MiB"
-std::string percent_text(double percent);        // "12.3 %"
-std::string signed_percent_text(double percent); // "+12.3 %"
+std::string bytes_text(double bytes);             // "64 MiB"
+std::string percent_text(double percent);         // "12.3 %"
+std::string signed_percent_text(double percent);  // "+12.3 %"
 
 struct AxisUnit {
   std::string name;  // "ms"

@@ -12,8 +12,11 @@ namespace {
 std::size_t sequence(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const auto lead = byte(0);
-  const std::size_t n = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : (lead & 0xf0) == 0xe0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+  const std::size_t n = lead < 0x80                   ? 1
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                        : (lead & 0xf0) == 0xe0       ? 3
+                        : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                      : 0;
   if (n == 0 || n > text.size()) return 0;
   for (std::size_t i = 1; i < n; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
@@ -52,13 +55,20 @@ std::string escaped(std::string_view text) {
       continue;
     }
     const char c = text[0];
-    if (n > 1) out += text.substr(0, n);
-    else if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else if (c == '\'') out += "&#39;";
-    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t') out += c;
+    if (n > 1)
+      out += text.substr(0, n);
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (c == '\'')
+      out += "&#39;";
+    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t')
+      out += c;
     text.remove_prefix(n);
   }
   return out;

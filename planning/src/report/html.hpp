@@ -14,7 +14,7 @@ std::string escaped(std::string_view text);
 struct Cell {
   std::string text;
   enum class Look : unsigned char { plain, number, row_name, met, missed } look = Look::plain;
-  std::string soft;  // said in a quieter voice behind it
+  std::string soft = {};  // said in a quieter voice behind it
 };
 Cell number(std::string text, std::string soft = {});
 Cell row_name(std::string text);

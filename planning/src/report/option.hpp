@@ -32,7 +32,7 @@ struct Measure {
 };
 
 struct Options {
-  std::vector<Option> all;           // in the study's order
+  std::vector<Option> all;            // in the study's order
   std::vector<const Option*> ranked;  // those that ran, the best first: goals met, then the measure
   Measure measure;
   bool goals = false, sizes = false;

@@ -16,9 +16,10 @@ constexpr std::size_t most_bars = 30, most_stacks = 16, most_series = 8, most_po
 
 /// The best, and the baseline wherever it is.
 std::vector<const Option*> shown(const Options& options, std::size_t most) {
-  std::vector<const Option*> out(options.ranked.begin(),
-                                 options.ranked.begin() + static_cast<std::ptrdiff_t>(std::min(most, options.ranked.size())));
-  if (options.baseline && options.measure.of(*options.baseline) && std::ranges::find(out, options.baseline) == out.end())
+  std::vector<const Option*> out(options.ranked.begin(), options.ranked.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                                                      most, options.ranked.size())));
+  if (options.baseline && options.measure.of(*options.baseline) &&
+      std::ranges::find(out, options.baseline) == out.end())
     out.push_back(options.baseline);
   return out;
 }
@@ -45,14 +46,19 @@ std::string comparison(const Page& page, const Options& options) {
   std::set<std::string> groups;
   for (const auto* o : list) {
     const auto value = *options.measure.of(*o);
-    const auto group = o->baseline ? "baseline" : !options.goals ? "option" : o->meets_all ? "meets every goal" : "misses a goal";
+    const auto group = o->baseline      ? "baseline"
+                       : !options.goals ? "option"
+                       : o->meets_all   ? "meets every goal"
+                                        : "misses a goal";
     groups.insert(group);
     const auto vs = number_of(*o->row, "vs_baseline_percent");
     auto text = options.measure.text(value);
     if (vs && !o->baseline) text += fmt::format(" ({})", signed_percent_text(*vs));
     const auto by = text_of(*o->row, "bound_by");
     Json row{{"label", fmt::format("{}{}", o->name, o->baseline ? " (baseline)" : "")},
-             {"value", value / unit.divisor}, {"text", text}, {"group", group},
+             {"value", value / unit.divisor},
+             {"text", text},
+             {"group", group},
              {"tip", fmt::format("{}: {}{}", o->name, text, by.empty() ? "" : ", bound by " + by)}};
     if (const auto p90 = number_of(part_of(*o->row, "expected_error"), "p90_percent"); p90 && *p90 > 0) {
       // An error of p percent: nine of ten measurements lie between the prediction over and times 1 + p.
@@ -61,17 +67,23 @@ std::string comparison(const Page& page, const Options& options) {
       errors = true;
     }
     chart.row(std::move(row));
-    table.row({row_name(o->name), {options.measure.text(value)}, {vs ? signed_percent_text(*vs) : ""}, {by}}, o->meets_all);
+    table.row({row_name(o->name), {options.measure.text(value)}, {vs ? signed_percent_text(*vs) : ""}, {by}},
+              o->meets_all);
   }
   std::size_t told = 0;
   for (const auto& o : options.all)
     if (o.outage && ++told <= 5) {
       groups.insert("option");
-      chart.row({{"label", o.name}, {"text", "outage: the job cannot run"}, {"group", "option"}, {"tip", o.name + ": outage"}});
+      chart.row({{"label", o.name},
+                 {"text", "outage: the job cannot run"},
+                 {"group", "option"},
+                 {"tip", o.name + ": outage"}});
       table.row({row_name(o.name), {"outage"}, {}, {}});
     }
   std::vector<std::string> domain, colours;
-  for (const auto& [name, colour] : {std::pair{"meets every goal", "#009e73"}, {"misses a goal", "#d55e00"}, {"option", "#0072b2"},
+  for (const auto& [name, colour] : {std::pair{"meets every goal", "#009e73"},
+                                     {"misses a goal", "#d55e00"},
+                                     {"option", "#0072b2"},
                                      {"baseline", "#8a8f98"}}) {
     if (!groups.contains(name)) continue;
     domain.emplace_back(name);
@@ -108,7 +120,8 @@ std::optional<CurveKey> curve_key(const Options& options) {
     }
   std::optional<CurveKey> best;
   for (const auto& k : keys) {
-    const auto numbers = std::ranges::count_if(k.values, [](const std::string& v) { return !v.empty() && v[0] >= '0' && v[0] <= '9'; });
+    const auto numbers =
+        std::ranges::count_if(k.values, [](const std::string& v) { return !v.empty() && v[0] >= '0' && v[0] <= '9'; });
     if (k.values.size() < 4 || static_cast<std::size_t>(numbers) != k.values.size()) continue;
     const bool size = k.key.find("size") != k.key.npos;
     const bool best_is_size = best && best->key.find("size") != best->key.npos;
@@ -128,8 +141,10 @@ std::string curves(const Page& page, const Json&, const Options& options) {
   for (const auto& o : options.all) {
     std::string name, x;
     for (const auto& [k, value] : part_of(*o.row, "variant").items()) {
-      if (k == key->key) x = shown_value(value);
-      else name += (name.empty() ? "" : ", ") + shown_value(value);
+      if (k == key->key)
+        x = shown_value(value);
+      else
+        name += (name.empty() ? "" : ", ") + shown_value(value);
     }
     if (name.empty()) name = "all";
     if (!series.contains(name)) order.push_back(name);
@@ -159,10 +174,14 @@ std::string curves(const Page& page, const Json&, const Options& options) {
     for (const auto& name : order) {
       const auto at = series[name].find(x);
       const auto value = at == series[name].end() || !at->second->done ? std::nullopt : options.measure.of(*at->second);
-      const auto text = value ? options.measure.text(*value) : at != series[name].end() && at->second->outage ? "outage" : "";
+      const auto text = value                                            ? options.measure.text(*value)
+                        : at != series[name].end() && at->second->outage ? "outage"
+                                                                         : "";
       Json row{{"x", x}, {"series", name}, {"tip", fmt::format("{}, {}: {}", name, x, text)}};
-      if (value) row["y"] = *value / unit.divisor;
-      else row["y"] = nullptr;
+      if (value)
+        row["y"] = *value / unit.divisor;
+      else
+        row["y"] = nullptr;
       chart.row(std::move(row));
       cells.push_back({text});
     }
@@ -172,15 +191,16 @@ std::string curves(const Page& page, const Json&, const Options& options) {
   chart.domain("shape", order);
   chart.domain("dash", order);
   if (order.size() < 2) chart.without_legend();
-  return page.chart(chart,
-                    fmt::format("{} is better.{}", options.measure.busbw ? "Higher" : "Lower",
-                                all > order.size() ? fmt::format(" The best {} of {} curves are shown.", order.size(), all) : ""),
-                    table);
+  return page.chart(
+      chart,
+      fmt::format("{} is better.{}", options.measure.busbw ? "Higher" : "Lower",
+                  all > order.size() ? fmt::format(" The best {} of {} curves are shown.", order.size(), all) : ""),
+      table);
 }
 
 namespace {
 
-std::string plane(const Page& page, const Options& options, std::optional<double> Option::* cost, std::string_view key,
+std::string plane(const Page& page, const Options& options, std::optional<double> Option::*cost, std::string_view key,
                   std::string_view name, AxisUnit (*unit_of)(double), std::string (*text_of_cost)(double)) {
   std::vector<const Option*> points;
   std::set<double> different;
@@ -208,7 +228,11 @@ std::string plane(const Page& page, const Options& options, std::optional<double
     groups.insert(group);
     const bool few = points.size() <= 8;
     const auto label = fronts <= 12 && (o->front || few) ? fmt::format("#{}", o->number) : "";
-    Json row{{"x", value / unit.divisor}, {"y", *o->time_us / time.divisor}, {"group", group}, {"front", o->front}, {"name", label},
+    Json row{{"x", value / unit.divisor},
+             {"y", *o->time_us / time.divisor},
+             {"group", group},
+             {"front", o->front},
+             {"name", label},
              {"tip", fmt::format("#{} {}: {}, {}{}", o->number, o->name, time_text(*o->time_us), text_of_cost(value),
                                  o->front ? ", nothing beats it in all" : "")}};
     const auto& band = part_of(*o->row, key);
@@ -220,13 +244,19 @@ std::string plane(const Page& page, const Options& options, std::optional<double
     }
     chart.row(std::move(row));
     if (o->front || few)
-      table.row({number(std::to_string(o->number)), row_name(o->name), {time_text(*o->time_us)}, {text_of_cost(value)},
-                 {!options.goals ? "" : o->meets_all ? "all met" : fmt::format("{} missed", o->missed)}},
+      table.row({number(std::to_string(o->number)),
+                 row_name(o->name),
+                 {time_text(*o->time_us)},
+                 {text_of_cost(value)},
+                 {!options.goals ? ""
+                  : o->meets_all ? "all met"
+                                 : fmt::format("{} missed", o->missed)}},
                 o->meets_all);
   }
   std::vector<std::string> domain, colours, shapes;
-  for (const auto& [group, colour, shape] :
-       {std::tuple{"meets every goal", "#009e73", "circle"}, {"misses a goal", "#d55e00", "cross"}, {"option", "#0072b2", "circle"}}) {
+  for (const auto& [group, colour, shape] : {std::tuple{"meets every goal", "#009e73", "circle"},
+                                             {"misses a goal", "#d55e00", "cross"},
+                                             {"option", "#0072b2", "circle"}}) {
     if (!groups.contains(group)) continue;
     domain.emplace_back(group);
     colours.emplace_back(colour);
@@ -237,12 +267,12 @@ std::string plane(const Page& page, const Options& options, std::optional<double
   chart.domain("shape", domain);
   chart.range("shape", shapes);
   if (domain.size() < 2) chart.without_legend();
-  return page.chart(
-      chart,
-      fmt::format("Lower left is better. Full marks, numbered as in the table, and the dashed line: options that no other beats "
-                  "in time, cost and power at once (the Pareto front).{}",
-                  ranges ? " Lines through the marks: from the low to the high price." : ""),
-      table);
+  return page.chart(chart,
+                    fmt::format("Lower left is better. Full marks, numbered as in the table, and the dashed line: "
+                                "options that no other beats "
+                                "in time, cost and power at once (the Pareto front).{}",
+                                ranges ? " Lines through the marks: from the low to the high price." : ""),
+                    table);
 }
 
 }  // namespace
@@ -289,24 +319,31 @@ std::string breakdown(const Page& page, const Options& options) {
     const auto add = [&](const std::string& part, std::size_t colour, double us) {
       if (us <= 0) return;
       const auto percent = sum > 0 ? 100 * us / sum : 0;
-      chart.row({{"label", o->name + (o->baseline ? " (baseline)" : "")}, {"part", part}, {"x0", at / unit.divisor},
-                 {"x1", (at + us) / unit.divisor}, {"text", fmt::format("{:.0f} %", percent)}, {"ink", ink_on(colour)},
+      chart.row({{"label", o->name + (o->baseline ? " (baseline)" : "")},
+                 {"part", part},
+                 {"x0", at / unit.divisor},
+                 {"x1", (at + us) / unit.divisor},
+                 {"text", fmt::format("{:.0f} %", percent)},
+                 {"ink", ink_on(colour)},
                  {"tip", fmt::format("{}, {}: {} ({:.1f} %)", o->name, part, time_text(us), percent)}});
       at += us;
     };
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto us = number_of(values, parts[i]).value_or(0);
       cells.push_back({us > 0 ? time_text(us) : ""});
-      if (i < named) add(parts[i], i, us);
-      else small += us;
+      if (i < named)
+        add(parts[i], i, us);
+      else
+        small += us;
     }
     if (rest) add("the rest", named, small);
     table.row(std::move(cells));
   }
-  return page.chart(chart,
-                    fmt::format("Each bar is an option\u2019s time, in the parts that it is made of; they add up to the whole.{}",
-                                of_how_many(std::min(list.size(), options.ranked.size()), options.ranked.size())),
-                    table);
+  return page.chart(
+      chart,
+      fmt::format("Each bar is an option\u2019s time, in the parts that it is made of; they add up to the whole.{}",
+                  of_how_many(std::min(list.size(), options.ranked.size()), options.ranked.size())),
+      table);
 }
 
 }  // namespace linkcast::planning::report

@@ -32,8 +32,8 @@ std::string against_baseline(const Options& options, const Option& best) {
   if (!options.baseline || &best == options.baseline) return {};
   const auto percent = number_of(*best.row, "vs_baseline_percent");
   if (!percent || options.sizes) return {};
-  auto out = fmt::format("{} {} than the baseline {}", percent_text(std::abs(*percent)), *percent < 0 ? "faster" : "slower",
-                         quoted(options.baseline->name));
+  auto out = fmt::format("{} {} than the baseline {}", percent_text(std::abs(*percent)),
+                         *percent < 0 ? "faster" : "slower", quoted(options.baseline->name));
   if (const auto reason = text_of(*best.row, "reason"); !reason.empty()) out += ": " + reason;
   return out + ".";
 }
@@ -53,23 +53,23 @@ Verdict verdict_of(const Options& options) {
   if (options.goals && met > 0) {
     v.mood = Verdict::Mood::good;
     v.sentence = all.size() == 1 ? fmt::format("All goals are met: {}{}.", value, costs(best))
-                                 : fmt::format("{} meets every goal, with {} of those that do: {}{}.", quoted(best.name),
-                                               superlative, value, costs(best));
+                                 : fmt::format("{} meets every goal, with {} of those that do: {}{}.",
+                                               quoted(best.name), superlative, value, costs(best));
     if (all.size() > 1) v.more.push_back(fmt::format("{} of {} options meet every goal.", met, all.size()));
     if (const auto* c = cheapest(options); c && c != &best)
       v.more.push_back(fmt::format("The cheapest of them is {}: {}{}.", quoted(c->name),
                                    options.measure.text(*options.measure.of(*c)), costs(*c)));
     if (best.confidence)
-      v.more.push_back(fmt::format("With the expected error of the prediction, the least certain of its goals is met with "
-                                   "{:.0f} % confidence.", 100 * *best.confidence));
+      v.more.push_back(
+          fmt::format("With the expected error of the prediction, the least certain of its goals is met with "
+                      "{:.0f} % confidence.",
+                      100 * *best.confidence));
   } else if (options.goals) {
     v.mood = Verdict::Mood::bad;
     v.sentence = all.size() == 1 ? "Not every goal is met." : "No option meets every goal.";
-    v.more.push_back(fmt::format("{} is nearest: it misses {} goal{}{}.", quoted(best.name), best.missed,
-                                 best.missed == 1 ? "" : "s",
-                                 best.worst_margin < 0 ? fmt::format(", {} by {}", best.worst_goal,
-                                                                     percent_text(-best.worst_margin))
-                                                       : ""));
+    v.more.push_back(fmt::format(
+        "{} is nearest: it misses {} goal{}{}.", quoted(best.name), best.missed, best.missed == 1 ? "" : "s",
+        best.worst_margin < 0 ? fmt::format(", {} by {}", best.worst_goal, percent_text(-best.worst_margin)) : ""));
   } else {
     v.sentence = all.size() == 1 ? fmt::format("{}: {}{}.", quoted(best.name), value, costs(best))
                                  : fmt::format("{} has {}: {}{}.", quoted(best.name), superlative, value, costs(best));
@@ -78,7 +78,8 @@ Verdict verdict_of(const Options& options) {
   if (options.outages > 0)
     v.more.push_back(fmt::format("In {} of {} variants the job cannot run at all.", options.outages, all.size()));
   if (options.failed > 0)
-    v.more.push_back(fmt::format("{} of {} variants could not be evaluated; the table says why.", options.failed, all.size()));
+    v.more.push_back(
+        fmt::format("{} of {} variants could not be evaluated; the table says why.", options.failed, all.size()));
   return v;
 }
 
@@ -86,7 +87,8 @@ void add_facts(Page& page, const Options& options) {
   if (options.ranked.empty()) return;
   const auto& best = *options.ranked.front();
   const auto& row = *best.row;
-  const auto add = [&](std::string name, std::optional<double> value, std::string (*text)(double), std::string soft = {}) {
+  const auto add = [&](std::string name, std::optional<double> value, std::string (*text)(double),
+                       std::string soft = {}) {
     if (value) page.facts.push_back({std::move(name), text(*value), std::move(soft)});
   };
   const auto range = [&](std::string_view key, std::string (*text)(double)) {
@@ -105,7 +107,8 @@ void add_facts(Page& page, const Options& options) {
   add("A GPU-hour", typical_of(row, "cost_per_gpu_hour_usd"), usd_text);
   add("A million tokens", typical_of(row, "cost_per_million_tokens_usd"), usd_text);
   add("Goodput", number_of(row, "goodput_percent"), percent_text, "time that failures leave");
-  if (const auto mfu = number_of(row, "mfu")) page.facts.push_back({"MFU", percent_text(*mfu <= 1 ? 100 * *mfu : *mfu), {}});
+  if (const auto mfu = number_of(row, "mfu"))
+    page.facts.push_back({"MFU", percent_text(*mfu <= 1 ? 100 * *mfu : *mfu), {}});
   add("Tokens per second", number_of(row, "tokens_per_second"), digits);
 }
 
@@ -116,8 +119,9 @@ std::string goals_section(const Options& options) {
     for (const auto& g : part_of(*o.row, "goals"))
       if (const auto name = text_of(g, "goal"); std::ranges::find(names, name) == names.end()) names.push_back(name);
   const auto shown = std::min(options.ranked.size(), most_in_goals);
-  Table table{shown < options.ranked.size() ? fmt::format("Goals of the best {} of {} options", shown, options.ranked.size())
-                                            : "Goals of each option, the best first"};
+  Table table{shown < options.ranked.size()
+                  ? fmt::format("Goals of the best {} of {} options", shown, options.ranked.size())
+                  : "Goals of each option, the best first"};
   table.column("option");
   for (const auto& n : names) table.column(n);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -140,8 +144,9 @@ std::string goals_section(const Options& options) {
     }
     table.row(std::move(cells), o.meets_all);
   }
-  return paragraph("The margin is how far a value lies on the good side of its goal, in percent of the goal. How sure a "
-                   "goal is met follows from the error that such predictions have had.") +
+  return paragraph(
+             "The margin is how far a value lies on the good side of its goal, in percent of the goal. How sure a "
+             "goal is met follows from the error that such predictions have had.") +
          table.html();
 }
 
@@ -160,18 +165,30 @@ Table all_options(const Json& study, const Options& options) {
     const auto& r = *o.row;
     const auto mfu = number_of(r, "mfu");
     auto time = text(o.time_us, time_text);
-    if (o.outage) time = "outage";
-    else if (!o.done) time = "error";
+    if (o.outage)
+      time = "outage";
+    else if (!o.done)
+      time = "error";
     auto reason = text_of(r, "reason");
     if (!o.done) reason = text_of(r, "error");
     auto algorithm = text_of(r, "algorithm");
     if (const auto protocol = text_of(r, "protocol"); !protocol.empty()) algorithm += " " + protocol;
-    table.row({number(std::to_string(o.number)), row_name(o.name + (o.baseline ? " (baseline)" : "")), {time},
-               {text(o.busbw, rate_text)}, {text(number_of(r, "vs_baseline_percent"), signed_percent_text)}, {reason},
-               {text_of(r, "bound_by")}, {algorithm}, {text(number_of(r, "exposed_percent"), percent_text)},
-               {mfu ? percent_text(*mfu <= 1 ? 100 * *mfu : *mfu) : ""}, {text(number_of(r, "tokens_per_second"), digits)},
-               {text(o.capex, usd_text)}, {text(o.power, watts_text)}, {text(typical_of(r, "cost_per_gpu_hour_usd"), usd_text)},
-               {text(number_of(r, "goodput_percent"), percent_text)}, {error_text(part_of(r, "expected_error"))}},
+    table.row({number(std::to_string(o.number)),
+               row_name(o.name + (o.baseline ? " (baseline)" : "")),
+               {time},
+               {text(o.busbw, rate_text)},
+               {text(number_of(r, "vs_baseline_percent"), signed_percent_text)},
+               {reason},
+               {text_of(r, "bound_by")},
+               {algorithm},
+               {text(number_of(r, "exposed_percent"), percent_text)},
+               {mfu ? percent_text(*mfu <= 1 ? 100 * *mfu : *mfu) : ""},
+               {text(number_of(r, "tokens_per_second"), digits)},
+               {text(o.capex, usd_text)},
+               {text(o.power, watts_text)},
+               {text(typical_of(r, "cost_per_gpu_hour_usd"), usd_text)},
+               {text(number_of(r, "goodput_percent"), percent_text)},
+               {error_text(part_of(r, "expected_error"))}},
               o.meets_all);
   }
   (void)study;
@@ -182,7 +199,9 @@ Table all_options(const Json& study, const Options& options) {
 
 void add_options(Page& page, const Json& study, bool plan) {
   const auto options = read_options(study, plan);
-  page.kind = plan ? "Plan: options under goals" : options.all.size() == 1 ? "Evaluation of one scenario" : "Comparison of variants";
+  page.kind = plan                      ? "Plan: options under goals"
+              : options.all.size() == 1 ? "Evaluation of one scenario"
+                                        : "Comparison of variants";
   page.verdict = verdict_of(options);
   if (const auto& v = part_of(study, "verdict"); !text_of(v, "text").empty()) {
     // The plan's own words come first; what follows from its rows stays beside them.
@@ -192,7 +211,8 @@ void add_options(Page& page, const Json& study, bool plan) {
   }
   add_facts(page, options);
   page.section("goals", "Goals met and missed", goals_section(options));
-  page.section("comparison", options.sizes ? "Curves" : "Comparison", options.sizes ? curves(page, study, options) : comparison(page, options));
+  page.section("comparison", options.sizes ? "Curves" : "Comparison",
+               options.sizes ? curves(page, study, options) : comparison(page, options));
   if (!options.sizes) page.section("curves", "Curves", curves(page, study, options));
   page.section("pareto", "Time against cost and power", pareto(page, options));
   page.section("time", "Where the time goes", breakdown(page, options));

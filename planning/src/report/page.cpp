@@ -40,8 +40,10 @@ std::string filled(std::string_view text, std::initializer_list<std::pair<std::s
 std::string verdict_html(const Page& page) {
   const auto& v = page.verdict;
   const auto mood = v.mood == Verdict::Mood::good ? "good" : v.mood == Verdict::Mood::bad ? "bad" : "neutral";
-  auto out = fmt::format("<section id=\"verdict\" class=\"{}\" tabindex=\"-1\">\n<h2>Verdict</h2>\n<p class=\"sentence\">{}</p>\n{}</section>\n",
-                         mood, escaped(v.sentence), list(v.more));
+  auto out = fmt::format(
+      "<section id=\"verdict\" class=\"{}\" tabindex=\"-1\">\n<h2>Verdict</h2>\n<p "
+      "class=\"sentence\">{}</p>\n{}</section>\n",
+      mood, escaped(v.sentence), list(v.more));
   if (page.facts.empty()) return out;
   out += "<dl class=\"facts\">\n";
   for (const auto& f : page.facts)
@@ -61,18 +63,25 @@ std::string contents(const Page& page) {
 Json parsed(std::string_view text) {
   auto out = Json::parse(text, nullptr, false);
   if (out.is_discarded() || !out.is_object())
-    throw sim::InputError("a report is made of a study's JSON, and this is none", "give what the command prints with --json");
+    throw sim::InputError("a report is made of a study's JSON, and this is none",
+                          "give what the command prints with --json");
   return out;
 }
 
 void add(Page& page, const Json& study, const ReportFacts& facts) {
   const auto schema = text_of(study, "schema");
-  if (schema == "linkcast.sweep/1") add_options(page, study, false);
-  else if (schema == "linkcast.plan/1") add_options(page, study, true);
-  else if (schema == "linkcast.resilience/1") add_resilience(page, study);
-  else if (schema == "linkcast.interference/1") add_interference(page, study);
-  else if (schema == "linkcast.run/1" || schema == "linkcast.replay/1") add_run(page, study, facts);
-  else if (schema == "linkcast.collective/1") add_collective(page, study);
+  if (schema == "linkcast.sweep/1")
+    add_options(page, study, false);
+  else if (schema == "linkcast.plan/1")
+    add_options(page, study, true);
+  else if (schema == "linkcast.resilience/1")
+    add_resilience(page, study);
+  else if (schema == "linkcast.interference/1")
+    add_interference(page, study);
+  else if (schema == "linkcast.run/1" || schema == "linkcast.replay/1")
+    add_run(page, study, facts);
+  else if (schema == "linkcast.collective/1")
+    add_collective(page, study);
   else
     throw sim::InputError(fmt::format("there is no report of schema '{}'", schema),
                           "there is one of linkcast.sweep/1, plan/1, resilience/1, interference/1, run/1, replay/1 and "
@@ -138,8 +147,8 @@ std::string html_report(std::string_view json, const ReportFacts& facts, const s
   if (!page.charts()) body += paragraph(missing_charts, "note");
   bool drawn = false;
   for (const auto& s : page.sections()) {
-    body += fmt::format("<section id=\"{}\" aria-labelledby=\"{}-h\">\n<h2 id=\"{}-h\">{}</h2>\n{}</section>\n", s.id, s.id,
-                        s.id, escaped(s.heading), s.html);
+    body += fmt::format("<section id=\"{}\" aria-labelledby=\"{}-h\">\n<h2 id=\"{}-h\">{}</h2>\n{}</section>\n", s.id,
+                        s.id, s.id, escaped(s.heading), s.html);
     drawn |= s.html.find("<figure class=\"chart\">") != std::string::npos;
   }
 
@@ -151,8 +160,8 @@ std::string html_report(std::string_view json, const ReportFacts& facts, const s
     policy += "; script-src 'sha256-" + base64(sha256(script)) + "'";
     element = "<script>" + script + "</script>";
     if (const auto text = plotting_licence(library); !text.empty())
-      licence = fmt::format("<details>\n<summary>Licence of the plotting library</summary>\n<pre>{}</pre>\n</details>\n",
-                            escaped(text));
+      licence = fmt::format(
+          "<details>\n<summary>Licence of the plotting library</summary>\n<pre>{}</pre>\n</details>\n", escaped(text));
   }
   const auto title = text_of(study, "title");
   const auto heading = title.empty() ? page.kind : title;
@@ -161,11 +170,17 @@ std::string html_report(std::string_view json, const ReportFacts& facts, const s
       "Made by {}. {}This file is complete in itself: it loads nothing and sends nothing. The same command on the same "
       "files writes the same bytes.",
       by, drawn ? "Charts are drawn by Vega (University of Washington Interactive Data Lab; BSD-3-Clause). " : "");
-  return filled(asset("template.html"),
-                {{"@POLICY@", policy}, {"@GENERATOR@", escaped(by)}, {"@TITLE@", escaped(heading)},
-                 {"@STYLE@", asset("style.css")}, {"@KIND@", escaped(page.kind)}, {"@HEADING@", escaped(heading)},
-                 {"@CONTENTS@", contents(page)}, {"@BODY@", body}, {"@FOOTER@", escaped(footer)},
-                 {"@LICENCE@", licence}, {"@SCRIPT@", element}});
+  return filled(asset("template.html"), {{"@POLICY@", policy},
+                                         {"@GENERATOR@", escaped(by)},
+                                         {"@TITLE@", escaped(heading)},
+                                         {"@STYLE@", asset("style.css")},
+                                         {"@KIND@", escaped(page.kind)},
+                                         {"@HEADING@", escaped(heading)},
+                                         {"@CONTENTS@", contents(page)},
+                                         {"@BODY@", body},
+                                         {"@FOOTER@", escaped(footer)},
+                                         {"@LICENCE@", licence},
+                                         {"@SCRIPT@", element}});
 }
 
 }  // namespace linkcast::planning::report

@@ -30,7 +30,7 @@ struct Verdict {
 };
 /// A figure beside the verdict.
 struct Fact {
-  std::string name, value, soft;
+  std::string name, value, soft = {};
 };
 
 class Page {

@@ -1,5 +1,5 @@
-// A study as one HTML file for the people who decide: the verdict first, then goals, charts, assumptions, and how to get
-// the same again. Made from what the command answers as JSON, and a few facts that the JSON does not have. The file
+// A study as one HTML file for the people who decide: the verdict first, then goals, charts, assumptions, and how to
+// get the same again. Made from what the command answers as JSON, and a few facts that the JSON does not have. The file
 // needs no network, no other file, and no script but its own. Runs nothing.
 #pragma once
 
@@ -33,12 +33,12 @@ struct ReportInput {
 };
 
 struct ReportFacts {
-  std::string command;  // as it was typed
-  std::string version;  // "linkcast 0.1.0"
-  std::string topology_svg;         // of topologies::to_svg, taken as it is; empty: no drawing
-  std::vector<ReportTier> tiers;    // the busiest first
-  std::vector<ReportSpan> timeline; // an excerpt; empty: none
-  std::string timeline_note;        // what it is an excerpt of
+  std::string command;               // as it was typed
+  std::string version;               // "linkcast 0.1.0"
+  std::string topology_svg;          // of topologies::to_svg, taken as it is; empty: no drawing
+  std::vector<ReportTier> tiers;     // the busiest first
+  std::vector<ReportSpan> timeline;  // an excerpt; empty: none
+  std::string timeline_note;         // what it is an excerpt of
   std::vector<std::string> assumptions;
   std::vector<ReportInput> inputs;
   std::optional<std::uint64_t> seed;
