@@ -73,11 +73,10 @@ std::string comparison(const Page& page, const Options& options) {
   std::size_t told = 0;
   for (const auto& o : options.all)
     if (o.outage && ++told <= 5) {
-      groups.insert("option");
-      chart.row({{"label", o.name},
-                 {"text", "outage: the job cannot run"},
-                 {"group", "option"},
-                 {"tip", o.name + ": outage"}});
+      const auto* group = options.goals ? "misses a goal" : "option";
+      groups.insert(group);
+      chart.row(
+          {{"label", o.name}, {"text", "outage: the job cannot run"}, {"group", group}, {"tip", o.name + ": outage"}});
       table.row({row_name(o.name), {"outage"}, {}, {}});
     }
   std::vector<std::string> domain, colours;
@@ -213,6 +212,14 @@ std::string plane(const Page& page, const Options& options, std::optional<double
     if (points.size() < most_points || o->front) points.push_back(o);
   }
   if (points.size() < 2 || different.size() < 2) return {};
+  // Of these two alone: what the line joins.
+  const auto on_line = [&](const Option& o) {
+    return std::ranges::none_of(options.ranked, [&](const Option* x) {
+      if (!(x->*cost) || !x->time_us) return false;
+      const auto t = *x->time_us, c = *(x->*cost);
+      return t <= *o.time_us && c <= *(o.*cost) && (t < *o.time_us || c < *(o.*cost));
+    });
+  };
   const auto time = time_unit(most_time), unit = unit_of(most_cost);
   Chart chart{"scatter.vega.json", fmt::format("Time of each option against its {}", name)};
   chart.signal("x_title", fmt::format("{} ({})", name, unit.name));
@@ -221,17 +228,18 @@ std::string plane(const Page& page, const Options& options, std::optional<double
   table.column("#", true).column("option").column("time", true).column(std::string{name}, true).column("goals");
   bool ranges = false;
   std::set<std::string> groups;
-  const auto fronts = std::ranges::count_if(points, &Option::front);
+  const auto lines = std::ranges::count_if(points, [&](const Option* o) { return on_line(*o); });
   for (const auto* o : points) {
     const auto value = *(o->*cost);
     const auto group = options.goals ? o->meets_all ? "meets every goal" : "misses a goal" : "option";
     groups.insert(group);
-    const bool few = points.size() <= 8;
-    const auto label = fronts <= 12 && (o->front || few) ? fmt::format("#{}", o->number) : "";
+    const bool few = points.size() <= 8, line = on_line(*o);
+    const auto label = (line && lines <= 16) || few ? fmt::format("#{}", o->number) : "";
     Json row{{"x", value / unit.divisor},
              {"y", *o->time_us / time.divisor},
              {"group", group},
              {"front", o->front},
+             {"line", line},
              {"name", label},
              {"tip", fmt::format("#{} {}: {}, {}{}", o->number, o->name, time_text(*o->time_us), text_of_cost(value),
                                  o->front ? ", nothing beats it in all" : "")}};
@@ -243,7 +251,7 @@ std::string plane(const Page& page, const Options& options, std::optional<double
       ranges = true;
     }
     chart.row(std::move(row));
-    if (o->front || few)
+    if (o->front || line || few)
       table.row({number(std::to_string(o->number)),
                  row_name(o->name),
                  {time_text(*o->time_us)},
@@ -268,9 +276,9 @@ std::string plane(const Page& page, const Options& options, std::optional<double
   chart.range("shape", shapes);
   if (domain.size() < 2) chart.without_legend();
   return page.chart(chart,
-                    fmt::format("Lower left is better. Full marks, numbered as in the table, and the dashed line: "
-                                "options that no other beats "
-                                "in time, cost and power at once (the Pareto front).{}",
+                    fmt::format("Lower left is better. Full marks: no other option beats them in time, cost and power "
+                                "at once (the Pareto front); "
+                                "the dashed line joins the best of these two alone, numbered as in the table.{}",
                                 ranges ? " Lines through the marks: from the low to the high price." : ""),
                     table);
 }
@@ -284,8 +292,18 @@ std::string pareto(const Page& page, const Options& options) {
 }
 
 std::string breakdown(const Page& page, const Options& options) {
-  auto list = shown(options, most_stacks);
+  auto list = shown(options, options.sizes ? options.ranked.size() : most_stacks);
   std::erase_if(list, [](const Option* o) { return part_of(*o->row, "parts_us").empty(); });
+  if (options.sizes) {
+    // One bar for each curve: where it is best.
+    std::set<std::string> curves;
+    std::erase_if(list, [&](const Option* o) {
+      std::string others;
+      for (const auto& [key, value] : part_of(*o->row, "variant").items())
+        if (key.find("size") == key.npos) others += shown_value(value) + ",";
+      return !curves.insert(others).second;
+    });
+  }
   if (list.empty()) return {};
   std::map<std::string, double> total;
   double largest = 0;

@@ -28,6 +28,13 @@ const Option* cheapest(const Options& options) {
   return out;
 }
 
+const Option* surest(const Options& options) {
+  const Option* out = nullptr;
+  for (const auto* o : options.ranked)
+    if (o->meets_all && o->confidence && (!out || *o->confidence > *out->confidence)) out = o;
+  return out;
+}
+
 std::string against_baseline(const Options& options, const Option& best) {
   if (!options.baseline || &best == options.baseline) return {};
   const auto percent = number_of(*best.row, "vs_baseline_percent");
@@ -64,6 +71,10 @@ Verdict verdict_of(const Options& options) {
           fmt::format("With the expected error of the prediction, the least certain of its goals is met with "
                       "{:.0f} % confidence.",
                       100 * *best.confidence));
+    if (const auto* s = surest(options);
+        s != nullptr && s != &best && *s->confidence > best.confidence.value_or(1) + 0.05)
+      v.more.push_back(fmt::format("The surest to meet them is {}, with {:.0f} % confidence: {}{}.", quoted(s->name),
+                                   100 * *s->confidence, options.measure.text(*options.measure.of(*s)), costs(*s)));
   } else if (options.goals) {
     v.mood = Verdict::Mood::bad;
     v.sentence = all.size() == 1 ? "Not every goal is met." : "No option meets every goal.";
@@ -139,13 +150,14 @@ std::string goals_section(const Options& options) {
       cell.text = text_of(g, "value_text");
       const auto margin = number_of(g, "margin_percent");
       const auto confidence = number_of(g, "confidence");
-      cell.soft = fmt::format("{}{}", margin ? "margin " + signed_percent_text(*margin) : "",
-                              confidence ? fmt::format("{}{:.0f} % sure", margin ? ", " : "", 100 * *confidence) : "");
+      cell.soft = fmt::format(
+          "{}{}", margin ? "margin " + signed_percent_text(*margin) : "",
+          confidence ? fmt::format("{}{:.0f} % likely to be met", margin ? ", " : "", 100 * *confidence) : "");
     }
     table.row(std::move(cells), o.meets_all);
   }
   return paragraph(
-             "The margin is how far a value lies on the good side of its goal, in percent of the goal. How sure a "
+             "The margin is how far a value lies on the good side of its goal, in percent of the goal. How likely a "
              "goal is met follows from the error that such predictions have had.") +
          table.html();
 }
