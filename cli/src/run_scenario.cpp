@@ -7,8 +7,12 @@
 #include <optional>
 #include <sstream>
 
+#include "linkcast/planning/jobs.hpp"
 #include "linkcast/workloads/timeline_file.hpp"
+#include "run_faults.hpp"
+#include "run_jobs.hpp"
 #include "run_recording.hpp"
+#include "run_study.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
 
@@ -23,7 +27,13 @@ struct Options {
   bool json = false, all = false, no_fold = false;
 };
 
-int perform_recording(const Options& o, const workloads::RecordedScenario& scenario, Io& io) {
+/// JSON of a run with the list of its goals as one more member.
+std::string with_goals(std::string json, const std::string& goals) {
+  const auto end = json.rfind('}');
+  return goals.empty() ? json : json.substr(0, end) + ",\n \"goals\": " + goals + "\n}\n";
+}
+
+int perform_recording(const Options& o, const workloads::RecordedScenario& scenario, const std::string& goals, Io& io) {
   auto options = scenario.options;
   options.stop = io.stop;
   if (!o.csv.empty()) check_writable("--csv", o.csv);
@@ -43,7 +53,7 @@ int perform_recording(const Options& o, const workloads::RecordedScenario& scena
   if (timeline) timeline->close();
   if (!o.csv.empty()) write_file("--csv", o.csv, recording_csv(result));
   const Expected expected{o.profile};
-  io.out << (o.json ? recording_json(scenario, result, expected)
+  io.out << (o.json ? with_goals(recording_json(scenario, result, expected), goals)
                     : recording_text(scenario, result, o.all ? RecordingPrinting{0, 0, 0} : RecordingPrinting{},
                                      expected));
   return result.interrupted ? interrupted : done;
@@ -59,7 +69,7 @@ int perform(const Options& o, Io& io) {
   for (const auto& text : o.set) problems.collect([&] { return assignment("--set", text); });
   if (!o.recording.topology.empty()) {
     problems.finish();
-    return perform_recording(o, recorded_scenario(o.files, o.recording, o.set, o.profile), io);
+    return perform_recording(o, recorded_scenario(o.files, o.recording, o.set, o.profile), {}, io);
   }
   for (const auto& name : o.recording.given())
     problems.add(fmt::format("{} belongs to a trace with --topology; a scenario says that itself", name),
@@ -72,25 +82,41 @@ int perform(const Options& o, Io& io) {
     });
   problems.finish();
 
-  if (workloads::is_recorded_scenario(o.files.front(), o.set))
-    return perform_recording(o, workloads::read_recorded_scenario(o.files.front(), o.set, profile), io);
+  if (planning::has_jobs(o.files.front(), o.set))
+    return run_jobs({o.files.front(), o.set, profile, o.json},
+                    !o.timeline.empty() ? "--timeline"
+                    : !o.csv.empty()    ? "--csv"
+                                        : "",
+                    io);
+  const auto faults = run_faults({o.files.front(), o.set, profile, o.json}, io);
+  if (faults.status) return *faults.status;
+  const StudyRun study{o.files.front(), faults.set, profile, o.json};
+  if (has_collective(o.files.front(), faults.set)) return run_collective(study, io);
+  const auto goals = goals_of(study);
+  const auto judged = [&](int status) {
+    if (!o.json) io.out << goals.text;
+    return status == done && goals.missed ? check_failed : status;
+  };
+  if (workloads::is_recorded_scenario(o.files.front(), faults.set))
+    return judged(
+        perform_recording(o, workloads::read_recorded_scenario(o.files.front(), faults.set, profile), goals.json, io));
   if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
   sim::Timeline timeline;
   workloads::ScenarioOptions options;
-  options.set = o.set;
+  options.set = faults.set;
   options.fold = !o.no_fold;
   options.profile = profile;
   if (!o.timeline.empty()) options.timeline = &timeline;
   const auto result = workloads::run_scenario(o.files.front(), options);
   const Expected expected{o.profile};
-  io.out << (o.json ? scenario_json(result, expected)
+  io.out << (o.json ? with_goals(scenario_json(result, expected), goals.json)
                     : scenario_text(result, o.all ? ScenarioPrinting{0, 0, 0} : ScenarioPrinting{}, expected));
   if (!o.timeline.empty()) {
     std::ostringstream text;
     timeline.write(text);
     write_file("--timeline", o.timeline, text.str());
   }
-  return done;
+  return judged(done);
 }
 
 }  // namespace
@@ -106,7 +132,8 @@ void add_run(Form root) {
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
   form.group("Output");
   form.flag("--all", o->all, "all rows of every table");
-  form.flag("--json", o->json, "JSON: linkcast.run/1; of traces and steps linkcast.replay/1");
+  form.flag("--json", o->json,
+            "JSON: linkcast.run/1; of traces and steps linkcast.replay/1; of jobs linkcast.interference/1");
   form.text("--csv", o->csv, "FILE", "of traces and steps: the table of communication, for spreadsheets");
   form.text("--timeline", o->timeline, "FILE",
             "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");

@@ -136,7 +136,8 @@ Evaluation of_programs(const workloads::ScenarioResult& r, const topologies::Clu
   out.parts = parts_of(r.account);
   if (!r.by_rank.empty()) out.exposed_share = share(r.by_rank.front().exposed, r.end);
   out.bound_by = out.parts.empty() ? "" : out.parts.front().name;
-  if (!r.links.empty() && (out.bound_by == "wire" || out.bound_by == "protocol")) out.bound_by = r.links.front().name;
+  if (!r.links.empty() && (out.bound_by == "wire" || out.bound_by == "protocol"))
+    out.bound_by = "links", out.bound_link = r.links.front().name;
   return out;
 }
 
@@ -185,6 +186,7 @@ struct Evaluator::Impl {
         out.time = row.time;
         out.parts = parts_of(row.account);
         out.bound_by = row.bound_by;
+        out.bound_link = row.bound_link;
         if (out.collective->error) out.trust = trust_of(*out.collective->error);
         for (const auto& a : s.cluster.assumptions()) out.notes.push_back(a);
         return out;
@@ -204,8 +206,10 @@ struct Evaluator::Impl {
     workloads::ScenarioOptions options;
     options.profile = profile;
     const auto r = workloads::run_scenario_text(workloads::written_in_place(scenario.root), scenario.path, options);
+    auto root = scenario.root;
+    std::erase_if(root.entries, [](const auto& e) { return e.first.text == "gpus"; });
     workloads::trace::Problems problems;
-    workloads::trace::Fields f{problems, scenario.root, "the scenario"};
+    workloads::trace::Fields f{problems, root, "the scenario"};
     return of_programs(r, cluster(workloads::read_machine(f, scenario.folder(), profile), 0));
   }
 };
@@ -253,10 +257,14 @@ CollectiveAnswer Evaluator::collective(const ScenarioFile& scenario, models::ncc
 }
 
 topologies::Cluster Evaluator::cluster(const ScenarioFile& scenario) {
-  if (workloads::workload_kind(scenario) == WorkloadKind::recording)
+  const auto kind = workloads::workload_kind(scenario);
+  if (kind == WorkloadKind::recording)
     return workloads::read_recorded_scenario(scenario, impl_->profile, impl_->source()).cluster;
+  auto root = scenario.root;
+  if (kind == WorkloadKind::programs)  // there `gpus` is a list: which ones of one machine take part
+    std::erase_if(root.entries, [](const auto& e) { return e.first.text == "gpus"; });
   workloads::trace::Problems problems;
-  workloads::trace::Fields f{problems, scenario.root, "the scenario"};
+  workloads::trace::Fields f{problems, root, "the scenario"};
   const auto machine = workloads::read_machine(f, scenario.folder(), impl_->profile);
   problems.throw_if_any();
   return impl_->cluster(machine, 0);

@@ -123,7 +123,10 @@ std::vector<Judged> judged(const Study& study, const Row& row) {
       case Metric::cost_per_token:
         measured.p90_percent = std::hypot(time_p90, band_p90(study, row, "capex_usd"));
         break;
-      case Metric::goodput:
+      case Metric::goodput:  // one run in twenty is below p5
+        if (const auto p5 = number_in(study, row, "goodput_p5_percent"); p5 && *p5 > 0)
+          measured.p90_percent = 100 * (*number_in(study, row, column) / *p5 - 1);
+        break;
       case Metric::network_share:
       case Metric::slowdown:
         break;
@@ -152,7 +155,9 @@ std::optional<Difference> difference(const Study& study, const Row& baseline, co
   if (most == change.end() || std::abs(most->second) < 0.001 * *before) return d;
   const auto bound = row[study.column("bound_by")];
   d.reason = fmt::format("{} {}{}", most->first, most->second > 0 ? "+" : "-", time_text(std::abs(most->second)));
-  if (!bound.empty() && bound != most->first) d.reason += ", bound by " + bound;
+  const auto& link = row[study.column("bound_link")];
+  if (!bound.empty() && bound != most->first)
+    d.reason += fmt::format(", bound by {}{}", bound, link.empty() ? "" : fmt::format(" ({})", link));
   return d;
 }
 
@@ -240,6 +245,16 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
   if (most > 0 && rows.size() > most)
     out += fmt::format("… {} more rows (--all, --out FILE, --json)\n", rows.size() - most);
   if (errors > 0) out += fmt::format("{} of {} variants could not be evaluated: see `why`\n", errors, rows.size());
+  return out;
+}
+
+std::string parts_table(const Study& study, const Row& row) {
+  const auto parts = parts_in(study, row);
+  const auto whole = number_in(study, row, "time_us").value_or(0);
+  if (parts.empty() || whole <= 0) return {};
+  std::string out = "\nwhere the time goes\n";
+  for (const auto& [name, us] : parts)
+    out += fmt::format("  {:<24}{:>14}{:>8.1f} %\n", name, time_text(us), 100 * us / whole);
   return out;
 }
 

@@ -116,8 +116,12 @@ bool fixed(std::string_view key) {
 }  // namespace
 
 Variants::Variants(const workloads::ScenarioFile& scenario, Problems& problems) : scenario_{scenario} {
-  const auto* options = scenario.root.get("options");
-  const auto* grid = scenario.root.get("variants");
+  const auto said = [&](std::string_view key) {  // `key: ~` takes it away, as --set may want to
+    const auto* v = scenario.root.get(key);
+    return v != nullptr && v->kind != Value::Kind::null ? v : nullptr;
+  };
+  const auto* options = said("options");
+  const auto* grid = said("variants");
   if (options != nullptr) read_options(*options, problems);
   if (grid != nullptr) read_grid(*grid, problems);
   for (const auto& axis : axes_) {
@@ -126,7 +130,7 @@ Variants::Variants(const workloads::ScenarioFile& scenario, Problems& problems) 
                                                                             : count_ * n;
   }
   baseline_.resize(axes_.size());
-  if (const auto* baseline = scenario.root.get("baseline"); baseline != nullptr && problems.empty())
+  if (const auto* baseline = said("baseline"); baseline != nullptr && problems.empty())
     read_baseline(*baseline, problems);
 }
 

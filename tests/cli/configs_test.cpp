@@ -10,7 +10,10 @@ TEST_CASE("every scenario in configs/ runs", "[cli]") {
   for (const auto& entry : std::filesystem::directory_iterator{LINKCAST_SOURCE_DIR "/configs"}) {
     if (entry.path().extension() != ".yaml") continue;
     CAPTURE(entry.path().filename().string());
-    CHECK(typed("run \"" + entry.path().string() + "\"").status == 0);
+    const auto ran = typed("run \"" + entry.path().string() + "\"");
+    // 1: the scenario has goals, and it is there to show one that is missed.
+    const bool goals = ran.out.find("\ngoals (") != ran.out.npos;
+    CHECK((ran.status == 0 || (goals && ran.status == 1)));
     ++tried;
   }
   CHECK(tried >= 5);

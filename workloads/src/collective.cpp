@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "launch.hpp"
 #include "linkcast/sim/diagnostic.hpp"
@@ -253,14 +254,15 @@ struct CollectiveModel::Impl {
     return sim::replay(s.classes ? s.classes->table : resources, kernel(s), o);
   }
 
-  /// The name of the largest cause; of the links, the kind that is loaded most.
-  std::string bound_by(const Account& account, const Schedule& s, const std::vector<double>& carried) const {
+  /// The name of the largest cause; of the links, the kind that is loaded most, and the first such link.
+  std::pair<std::string, std::string> bound_by(const Account& account, const Schedule& s,
+                                               const std::vector<double>& carried) const {
     std::size_t largest = 0;
     for (std::size_t i = 1; i < sim::cause_count; ++i)
       if (account[static_cast<Cause>(i)] > account[static_cast<Cause>(largest)]) largest = i;
     const auto cause = static_cast<Cause>(largest);
     if (cause != Cause::wire && cause != Cause::protocol && cause != Cause::congestion)
-      return std::string(name_of(cause));
+      return {std::string(name_of(cause)), {}};
     const auto& table = s.classes ? s.classes->table : resources;
     double worst = -1;
     sim::ResourceId busiest{};
@@ -268,7 +270,7 @@ struct CollectiveModel::Impl {
       const double busy = carried[i] / table[sim::ResourceId{i}].capacity.GBps();
       if (busy > worst) worst = busy, busiest = s.classes ? s.classes->representative[i] : sim::ResourceId{i};
     }
-    return std::string(models::name_of(cluster.resource_kind(busiest)));
+    return {std::string(models::name_of(cluster.resource_kind(busiest))), cluster.resource_name(busiest)};
   }
 };
 
@@ -293,7 +295,7 @@ CollectiveRow CollectiveModel::run(const Call& call) const {
   row.channels = s.channels;
   row.algbw_GBps = static_cast<double>(row.size.count()) / row.time.us() * 1e-3;
   row.busbw_GBps = row.algbw_GBps * busbw_factor(call.op, m.comm.ranks());
-  row.bound_by = m.bound_by(row.account, s, result.carried);
+  std::tie(row.bound_by, row.bound_link) = m.bound_by(row.account, s, result.carried);
   if (!s.classes) row.carried = std::move(result.carried);
   if (row.account.total() != row.time) throw sim::InternalError("the account of time does not add up");
   return row;

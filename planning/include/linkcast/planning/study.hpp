@@ -80,6 +80,8 @@ std::vector<const Row*> baselines(const Study& study, std::span<const Row> rows)
 
 /// For people: one line each, with the difference to the baseline and the goals. `rows`: in the order of the grid.
 std::string text_table(const Study& study, std::span<const Row> rows, std::size_t most = 40);
+/// Where the time of a row went, the largest part first.
+std::string parts_table(const Study& study, const Row& row);
 /// linkcast.sweep/1. `command`: that made it.
 std::string json_table(const Study& study, std::span<const Row> rows, std::string_view command, bool complete = true);
 

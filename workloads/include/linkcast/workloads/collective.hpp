@@ -47,6 +47,7 @@ struct CollectiveRow {
   std::string protocol;   // "LL", "LL128", "Simple"
   int channels = 0;
   std::string bound_by;         // the largest cause in the account: "launch", "wire nvlink", "sm", …
+  std::string bound_link;       // where that is links: one of the most loaded, "cable leaf[0]->spine[0]"; else empty
   sim::Account account;         // adds up to `time`
   std::vector<double> carried;  // bytes per resource of the cluster; at `flow` over several machines: empty
 };

@@ -1,0 +1,74 @@
+// See run_study.hpp.
+#include "run_study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "linkcast/planning/study.hpp"
+
+namespace linkcast::cli {
+namespace {
+
+/// The scenario itself, without its variants.
+planning::Study study_of(const StudyRun& run) {
+  auto scenario = workloads::open_scenario(run.file, run.set);
+  std::erase_if(scenario.root.entries, [](const auto& e) {
+    return e.first.text == "variants" || e.first.text == "options" || e.first.text == "baseline";
+  });
+  return planning::Study{std::move(scenario), {run.profile, "", LINKCAST_VERSION}};
+}
+
+std::string goals_text(const std::vector<planning::Judged>& goals) {
+  std::string out;
+  for (const auto& j : goals)
+    out += fmt::format("  {} {}: {}\n", !j.known ? "?" : j.met ? "+" : "-", j.goal.text, planning::verdict_text(j));
+  return out.empty() ? out : "\ngoals (+ met, - missed, ? not known)\n" + out;
+}
+
+bool missed(const std::vector<planning::Judged>& goals) {
+  return std::ranges::any_of(goals, [](const auto& j) { return !j.known || !j.met; });
+}
+
+}  // namespace
+
+bool has_collective(const std::string& file, const std::vector<std::string>& set) {
+  try {
+    return workloads::workload_kind(workloads::open_scenario(file, set)) == workloads::WorkloadKind::collective;
+  } catch (const sim::InputError&) {
+    return false;
+  }
+}
+
+int run_collective(const StudyRun& run, Io& io) {
+  const auto study = study_of(run);
+  planning::Evaluator evaluator{run.profile, io.stop};
+  const std::vector<planning::Row> rows{study.row(0, evaluator)};
+  const auto goals = planning::judged(study, rows.front());
+  if (rows.front()[study.column("status")] == "error") throw sim::InputError(rows.front()[study.column("error")], "");
+  std::string command = "linkcast run " + run.file;
+  for (const auto& s : run.set) command += " --set " + s;
+  if (run.json) {
+    io.out << planning::json_table(study, rows, command);
+  } else {
+    io.out << study.title() << "\n\n"
+           << planning::text_table(study, rows) << planning::parts_table(study, rows.front()) << goals_text(goals);
+  }
+  return missed(goals) ? check_failed : done;
+}
+
+GoalsAnswer goals_of(const StudyRun& run) {
+  const auto scenario = workloads::open_scenario(run.file, run.set);
+  if (!scenario.root.is_map() || scenario.root.get("goals") == nullptr) return {};
+  const auto study = study_of(run);
+  planning::Evaluator evaluator{run.profile};
+  const auto row = study.row(0, evaluator);
+  const auto goals = planning::judged(study, row);
+  GoalsAnswer out{goals_text(goals), {}, missed(goals)};
+  const auto table = nlohmann::ordered_json::parse(planning::json_table(study, std::span{&row, 1}, ""));
+  out.json = table["rows"][0]["goals"].dump();
+  return out;
+}
+
+}  // namespace linkcast::cli

@@ -1,0 +1,31 @@
+// What `linkcast run` adds where a scenario has goals, and the answer where its workload is one collective.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "form.hpp"
+#include "linkcast/topologies/profile.hpp"
+
+namespace linkcast::cli {
+
+struct StudyRun {
+  std::string file;
+  std::vector<std::string> set;
+  std::shared_ptr<const topologies::Profile> profile;
+  bool json = false;
+};
+
+bool has_collective(const std::string& file, const std::vector<std::string>& set);
+/// The whole answer; `goals` as run_goals' status.
+int run_collective(const StudyRun& run, Io& io);
+
+/// The goals' lines (or their JSON list), and whether one was missed. Empty where the scenario has none.
+struct GoalsAnswer {
+  std::string text, json;
+  bool missed = false;
+};
+GoalsAnswer goals_of(const StudyRun& run);
+
+}  // namespace linkcast::cli
