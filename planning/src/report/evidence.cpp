@@ -50,6 +50,28 @@ void collect_errors(const Json& value, std::map<std::string, Error>& out) {
     for (const auto& child : value) collect_errors(child, out);
 }
 
+/// Links by kind, which is the first word of their names after the machine's.
+std::vector<ReportTier> tiers_of(const Json& links) {
+  std::vector<ReportTier> out;
+  for (const auto& l : links) {
+    const auto name = text_of(l, "name");
+    const auto use = number_of(l, "utilisation");
+    if (!use) continue;
+    std::string kind = "links";
+    for (const std::string_view k : {"nvlink", "pcie", "c2c", "cable", "nic"})
+      if (name.starts_with(k) || name.find(" " + std::string{k} + " ") != name.npos) kind = k;
+    if (kind == "links") kind = name.substr(0, name.find(' '));
+    auto it = std::ranges::find(out, kind, &ReportTier::name);
+    if (it == out.end()) it = out.insert(out.end(), ReportTier{kind, 0, 0, 0, {}});
+    ++it->links;
+    it->mean += 100 * *use;
+    if (it->busiest_link.empty() || 100 * *use > it->busiest) it->busiest = 100 * *use, it->busiest_link = name;
+  }
+  for (auto& t : out) t.mean /= static_cast<double>(t.links);
+  std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.busiest > b.busiest; });
+  return out;
+}
+
 }  // namespace
 
 Table goal_table(const Json& goals, std::string caption) {
@@ -78,20 +100,22 @@ std::string error_text(const Json& e) {
   return out + (flag_of(e, "extrapolated") ? " (extrapolated)" : "");
 }
 
-void add_links(Page& page, const ReportFacts& facts) {
+void add_links(Page& page, const Json& study, const ReportFacts& facts) {
+  auto tiers = facts.tiers;
+  if (tiers.empty()) tiers = tiers_of(part_of(study, "links"));
   std::string out;
-  if (!facts.topology_svg.empty())
+  if (!facts.topology_svg.empty()) {
+    const std::string_view how =
+        tiers.empty() ? "" : " Darker and wider links were busier, measured against their rate over the whole time.";
     out += fmt::format(
-        "<figure>\n<figcaption>The machines and their network. Darker and wider links were busier; numbers are the "
-        "busiest link\u2019s share of "
-        "its rate, over the whole run.</figcaption>\n<div class=\"drawing\" tabindex=\"0\" role=\"region\" "
-        "aria-label=\"Drawing of the "
-        "topology\">{}</div>\n</figure>\n",
-        facts.topology_svg);
-  if (!facts.tiers.empty()) {
+        "<figure>\n<figcaption>The machines and their network.{}</figcaption>\n<div class=\"drawing\" tabindex=\"0\" "
+        "role=\"region\" aria-label=\"Drawing of the topology\">{}</div>\n</figure>\n",
+        how, facts.topology_svg);
+  }
+  if (!tiers.empty()) {
     Table table{"How busy links were, over the whole time"};
-    table.column("links").column("number", true).column("busiest", true).column("mean", true).column("the busiest one");
-    for (const auto& t : facts.tiers)
+    table.column("links").column("in use", true).column("busiest", true).column("mean", true).column("the busiest one");
+    for (const auto& t : tiers)
       table.row({row_name(t.name),
                  {digits(static_cast<double>(t.links))},
                  {percent_text(t.busiest)},
@@ -99,7 +123,7 @@ void add_links(Page& page, const ReportFacts& facts) {
                  {t.busiest_link}});
     out += table.html();
   }
-  page.section("links", facts.tiers.empty() ? "Topology" : "How busy the links were", out);
+  page.section("links", tiers.empty() ? "Topology" : "How busy the links were", out);
 }
 
 void add_timeline(Page& page, const ReportFacts& facts) {

@@ -75,7 +75,9 @@ Options read_options(const Json& study, bool plan) {
     o.time_us = number_of(row, "step_time_us");
     if (!o.time_us) o.time_us = number_of(row, "time_us");
     o.done = status.empty() ? o.time_us.has_value() : status == "done";
-    o.baseline = !baseline.empty() && (text_of(row, "key") == baseline || o.name == baseline);
+    const auto key = text_of(row, "key");
+    o.baseline = (!baseline.empty() && (key == baseline || o.name == baseline)) ||
+                 (!key.empty() && text_of(row, "baseline") == key);
     o.busbw = number_of(row, "busbw_GBps");
     o.capex = typical_of(row, "capex_usd");
     o.power = typical_of(row, "power_w");
@@ -87,18 +89,24 @@ Options read_options(const Json& study, bool plan) {
   if (!pareto_given) mark_front(out.all);
   out.sizes = several_sizes(out.all);
   out.measure.busbw = out.sizes;
+  int baselines = 0;
   for (const auto& o : out.all) {
     out.goals |= o.has_goals;
     out.outages += o.outage;
     out.failed += !o.done && !o.outage;
-    if (o.baseline) out.baseline = &o;
+    if (o.baseline) out.baseline = &o, ++baselines;
     if (o.done && out.measure.of(o)) out.ranked.push_back(&o);
   }
+  if (baselines != 1) out.baseline = nullptr;  // of several each variant has its own
   std::ranges::stable_sort(out.ranked, [&](const Option* a, const Option* b) {
     if (a->meets_all != b->meets_all) return a->meets_all;
     if (!a->meets_all && out.goals && a->missed != b->missed) return a->missed < b->missed;
     return out.measure.better(*out.measure.of(*a), *out.measure.of(*b));
   });
+  // A plan has chosen already.
+  const auto best = text_of(part_of(study, "verdict"), "best");
+  if (const auto it = std::ranges::find(out.ranked, best, &Option::name); it != out.ranked.end())
+    std::rotate(out.ranked.begin(), it, it + 1);
   return out;
 }
 

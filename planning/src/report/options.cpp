@@ -216,8 +216,6 @@ void add_options(Page& page, const Json& study, bool plan) {
                                         : "Comparison of variants";
   page.verdict = verdict_of(options);
   if (const auto& v = part_of(study, "verdict"); !text_of(v, "text").empty()) {
-    // The plan's own words come first; what follows from its rows stays beside them.
-    if (!page.verdict.sentence.empty()) page.verdict.more.insert(page.verdict.more.begin(), page.verdict.sentence);
     page.verdict.sentence = text_of(v, "text");
     page.verdict.mood = flag_of(v, "met") ? Verdict::Mood::good : Verdict::Mood::bad;
   }
@@ -228,6 +226,17 @@ void add_options(Page& page, const Json& study, bool plan) {
   if (!options.sizes) page.section("curves", "Curves", curves(page, study, options));
   page.section("pareto", "Time against cost and power", pareto(page, options));
   page.section("time", "Where the time goes", breakdown(page, options));
+  if (const auto& searched = part_of(study, "searched"); !searched.empty()) {
+    Table table{"What was searched"};
+    table.column("layouts").column("number", true);
+    for (const auto& [key, value] : searched.items()) {
+      if (!value.is_number()) continue;
+      auto name = key;
+      std::ranges::replace(name, '_', ' ');
+      table.row({row_name(name), {digits(value.get<double>())}});
+    }
+    if (!table.empty()) page.section("searched", "What was searched", table.html());
+  }
   if (!options.all.empty()) page.section("options", "All options", all_options(study, options).html());
 }
 

@@ -80,6 +80,8 @@ void add(Page& page, const Json& study, const ReportFacts& facts) {
     add_interference(page, study);
   else if (schema == "linkcast.run/1" || schema == "linkcast.replay/1")
     add_run(page, study, facts);
+  else if (schema == "linkcast.fault-run/1")
+    add_fault_run(page, study);
   else if (schema == "linkcast.collective/1")
     add_collective(page, study);
   else
@@ -139,7 +141,7 @@ std::string html_report(std::string_view json, const ReportFacts& facts, const s
   auto script = plotting_library(library);
   Page page{!script.empty()};
   add(page, study, facts);
-  add_links(page, facts);
+  add_links(page, study, facts);
   add_timeline(page, facts);
   add_evidence(page, study, facts);
 

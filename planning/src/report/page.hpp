@@ -61,9 +61,10 @@ void add_options(Page& page, const Json& study, bool plan);
 void add_resilience(Page& page, const Json& study);
 void add_interference(Page& page, const Json& study);
 void add_run(Page& page, const Json& study, const ReportFacts& facts);
+void add_fault_run(Page& page, const Json& study);
 void add_collective(Page& page, const Json& study);
 // Of all kinds.
-void add_links(Page& page, const ReportFacts& facts);
+void add_links(Page& page, const Json& study, const ReportFacts& facts);
 void add_timeline(Page& page, const ReportFacts& facts);
 void add_evidence(Page& page, const Json& study, const ReportFacts& facts);
 

@@ -145,6 +145,12 @@ std::string totals_section(const Json& totals) {
 void add_run(Page& page, const Json& study, const ReportFacts&) {
   const bool replay = text_of(study, "schema") == "linkcast.replay/1";
   page.kind = replay ? "Replay of a trace or training step" : "Run of a scenario";
+  if (flag_of(study, "outage")) {
+    page.verdict.mood = Verdict::Mood::bad;
+    page.verdict.sentence = "With these faults the job cannot run at all.";
+    page.verdict.more.push_back(text_of(study, "outage_reason"));
+    return;
+  }
   const auto end = number_of(study, replay ? "end_us" : "time_us");
   const auto step = number_of(study, "step_us");
   const auto steps = number_of(study, "steps").value_or(1);
@@ -169,6 +175,14 @@ void add_run(Page& page, const Json& study, const ReportFacts&) {
   }
   if (const auto e = error_text(part_of(study, "expected_error")); !e.empty())
     v.more.push_back("Error to expect of the communication: " + e + ".");
+  const auto& goals = part_of(study, "goals");
+  if (!goals.empty()) {
+    const auto missed = std::ranges::count_if(goals, [](const Json& g) { return !flag_of(g, "met"); });
+    v.mood = missed > 0 ? Verdict::Mood::bad : Verdict::Mood::good;
+    v.more.insert(v.more.begin(), missed > 0 ? fmt::format("{} of {} goals are missed.", missed, goals.size())
+                                             : fmt::format("Every goal is met."));
+    page.section("goals", "Goals met and missed", goal_table(goals, "Goals").html());
+  }
   if (flag_of(study, "interrupted"))
     v.more.push_back("The replay was interrupted: this is of the part that was replayed.");
 
@@ -191,6 +205,39 @@ void add_run(Page& page, const Json& study, const ReportFacts&) {
   where += by_rank(page, part_of(study, "by_rank"));
   page.section("time", "Where the time goes", where);
   page.section("calls", "Communication", totals_section(part_of(study, "totals")));
+}
+
+void add_fault_run(Page& page, const Json& study) {
+  page.kind = "A run during which parts fail";
+  const auto speed = number_of(study, "effective_speed"), duration = number_of(study, "duration_s");
+  auto& v = page.verdict;
+  v.sentence = speed ? fmt::format("The job makes {} of the steps that it would make without faults.",
+                                   percent_text(100 * *speed))
+                     : "Nothing was run.";
+  if (!flag_of(study, "finished")) v.more.push_back("At the end of the time the job stands still.");
+  if (duration) page.facts.push_back({"Time looked at", time_text(*duration * 1e6), {}});
+  if (const auto n = number_of(study, "steps")) page.facts.push_back({"Steps", digits(*n), {}});
+  if (const auto t = number_of(study, "step_us_without_faults"))
+    page.facts.push_back({"A step without faults", time_text(*t), {}});
+  Parts lost;
+  std::vector<std::string> order;
+  for (const auto& [name, s] : parts_of(part_of(study, "lost_s"))) {
+    lost.emplace_back(name, s * 1e6);
+    order.push_back(name);
+  }
+  page.section(
+      "time", "What is lost",
+      stacks(page, {{"lost", lost}}, order, "The time that is not work, by what takes it.", "Time lost", "what"));
+  Table table{"What happened when"};
+  table.column("from", true).column("to", true).column("a step", true).column("what");
+  for (const auto& s : part_of(study, "spans")) {
+    const auto from = number_of(s, "from_s"), to = number_of(s, "to_s"), step = number_of(s, "step_us");
+    table.row({number(from ? digits(*from) + " s" : ""),
+               number(to ? digits(*to) + " s" : ""),
+               {step ? time_text(*step) : "stands still"},
+               {text_of(s, "what")}});
+  }
+  if (!table.empty()) page.section("spans", "What happened", table.html());
 }
 
 void add_collective(Page& page, const Json& study) {
