@@ -27,6 +27,11 @@ int run_jobs(const JobsRun& run, const std::string& other_output, Io& io) {
     };
     return planning::interference(jobs, options);
   }();
+  if (run.report != nullptr) {
+    planning::ReportFacts facts;
+    facts.inputs = report_inputs(workloads::open_scenario(run.file, run.set));
+    run.report->write(planning::interference_json(result), std::move(facts), io);
+  }
   io.out << (run.json ? planning::interference_json(result) : planning::interference_text(result));
   if (result.interrupted) return interrupted;
   const bool met = std::ranges::all_of(result.goals, [](const auto& g) { return g.known && g.met; });
