@@ -21,6 +21,7 @@ struct Io {
   std::ostream& out;
   Log& log;
   std::stop_token stop;
+  std::string command;  // as it was typed, quoted for a shell
 };
 
 /// A command line that cannot be understood: all its problems, rendered, one below the other.
@@ -73,6 +74,7 @@ void add_run(Form root);
 void add_sweep(Form root);
 void add_plan(Form root);
 void add_cost(Form root);
+void add_resilience(Form root);
 void add_topo(Form root);
 void add_trace(Form root);
 void add_calibrate(Form root);

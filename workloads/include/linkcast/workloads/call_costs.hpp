@@ -57,9 +57,14 @@ class CallCosts {
     }
   };
 
+  /// On a node that is not of the first one's kind.
+  double crowding_at(int node, int other, const std::vector<int>& gpus);
+
   topologies::Cluster cluster_;
   CommunicatorOptions options_;
+  bool network_damaged_ = false;
   std::map<std::string, std::size_t> by_shape_;
+  std::map<std::string, double> crowding_;
   std::vector<std::unique_ptr<Model>> models_;
   std::unordered_map<Call, CallCost, CallHash> costs_;
 };
