@@ -151,7 +151,8 @@ std::optional<Difference> difference(const Study& study, const Row& baseline, co
   const auto most = std::ranges::max_element(change, {}, [](const auto& c) { return std::abs(c.second); });
   if (most == change.end() || std::abs(most->second) < 0.001 * *before) return d;
   const auto bound = row[study.column("bound_by")];
-  d.reason = fmt::format("{} {}{}", most->first, most->second > 0 ? "+" : "-", time_text(std::abs(most->second)));
+  d.change = fmt::format("{} {}{}", most->first, most->second > 0 ? "+" : "-", time_text(std::abs(most->second)));
+  d.reason = d.change;
   const auto& link = row[study.column("bound_link")];
   if (!bound.empty() && bound != most->first)
     d.reason += fmt::format(", bound by {}{}", bound, link.empty() ? "" : fmt::format(" ({})", link));
@@ -213,14 +214,19 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
     const auto d = compared[i] != nullptr ? difference(study, *compared[i], row) : std::nullopt;
     if (axes.size() > 0)
       line.push_back(&row == compared[i] ? "baseline" : d ? fmt::format("{:+.1f} %", d->percent) : "");
+    // Rows of another kind of workload than others have nothing there.
+    const auto shown = [&](std::string_view c, const char* format) {
+      const auto value = number_in(study, row, c);
+      return value ? fmt::format(fmt::runtime(format), *value) : std::string{};
+    };
     if (collective)
-      line.insert(line.end(), {fmt::format("{:.2f}", number_in(study, row, "busbw_GBps").value_or(0)),
+      line.insert(line.end(), {shown("busbw_GBps", "{:.2f}"),
                                at("algorithm") + (at("protocol").empty() ? "" : " " + at("protocol"))});
     if (step) {
-      line.push_back(fmt::format("{:.4g}", number_in(study, row, "tokens_per_second").value_or(0)));
-      line.push_back(fmt::format("{:.1f} %", number_in(study, row, "mfu_percent").value_or(0)));
+      line.push_back(shown("tokens_per_second", "{:.4g}"));
+      line.push_back(shown("mfu_percent", "{:.1f} %"));
     }
-    line.push_back(at("bound_by"));
+    line.push_back(at(at("bound_link").empty() ? "bound_by" : "bound_link"));
     if (cost) {
       line.push_back(to_text(Metric::capex, number_in(study, row, "capex_usd").value_or(0)));
       line.push_back(to_text(Metric::power, number_in(study, row, "power_w").value_or(0)));
@@ -235,7 +241,7 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
     }
     const auto error = number_in(study, row, "expected_error_percent");
     line.push_back(error ? fmt::format("±{:.0f} %{}", *error, at("extrapolated") == "yes" ? " *" : "") : "");
-    if (axes.size() > 0) line.push_back(at("status") == "done" ? (d ? d->reason : "") : at("error"));
+    if (axes.size() > 0) line.push_back(at("status") == "done" ? (d ? d->change : "") : at("error"));
     table.push_back(std::move(line));
   }
   auto out = aligned(table);
