@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "linkcast/planning/study.hpp"
@@ -154,7 +155,8 @@ std::optional<Difference> difference(const Study& study, const Row& baseline, co
   const auto most = std::ranges::max_element(change, {}, [](const auto& c) { return std::abs(c.second); });
   if (most == change.end() || std::abs(most->second) < 0.001 * *before) return d;
   const auto bound = row[study.column("bound_by")];
-  d.reason = fmt::format("{} {}{}", most->first, most->second > 0 ? "+" : "-", time_text(std::abs(most->second)));
+  d.change = fmt::format("{} {}{}", most->first, most->second > 0 ? "+" : "-", time_text(std::abs(most->second)));
+  d.reason = d.change;
   const auto& link = row[study.column("bound_link")];
   if (!bound.empty() && bound != most->first)
     d.reason += fmt::format(", bound by {}{}", bound, link.empty() ? "" : fmt::format(" ({})", link));
@@ -188,7 +190,15 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
       std::ranges::any_of(rows, [&](const Row& r) { return !r[study.column("busbw_GBps")].empty(); });
   const bool step =
       std::ranges::any_of(rows, [&](const Row& r) { return !r[study.column("tokens_per_second")].empty(); });
-  const bool cost = std::ranges::any_of(rows, [&](const Row& r) { return !r[study.column("capex_usd")].empty(); });
+  // What all rows share is said once, below the table.
+  std::set<std::pair<std::string, std::string>> costs;
+  for (const auto& r : rows)
+    if (r[study.column("status")] == "done") costs.emplace(r[study.column("capex_usd")], r[study.column("power_w")]);
+  // Machines of another size cost more: that is no comparison.
+  const bool cost = costs.size() > 1 && std::ranges::all_of(rows, [&](const Row& r) {
+                      const auto& gpus = r[study.column("gpus")];
+                      return gpus.empty() || gpus == rows.front()[study.column("gpus")];
+                    });
   auto& head = table.front();
   if (axes.empty()) head.emplace_back("scenario");
   for (const auto& axis : axes) head.push_back(axis.key.substr(axis.key.rfind('.') + 1));
@@ -216,17 +226,23 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
     const auto d = compared[i] != nullptr ? difference(study, *compared[i], row) : std::nullopt;
     if (axes.size() > 0)
       line.push_back(&row == compared[i] ? "baseline" : d ? fmt::format("{:+.1f} %", d->percent) : "");
+    // Rows of another kind of workload than others have nothing there.
+    const auto shown = [&](std::string_view c, const char* format) {
+      const auto value = number_in(study, row, c);
+      return value ? fmt::format(fmt::runtime(format), *value) : std::string{};
+    };
     if (collective)
-      line.insert(line.end(), {fmt::format("{:.2f}", number_in(study, row, "busbw_GBps").value_or(0)),
+      line.insert(line.end(), {shown("busbw_GBps", "{:.2f}"),
                                at("algorithm") + (at("protocol").empty() ? "" : " " + at("protocol"))});
     if (step) {
-      line.push_back(fmt::format("{:.4g}", number_in(study, row, "tokens_per_second").value_or(0)));
-      line.push_back(fmt::format("{:.1f} %", number_in(study, row, "mfu_percent").value_or(0)));
+      line.push_back(shown("tokens_per_second", "{:.4g}"));
+      line.push_back(shown("mfu_percent", "{:.1f} %"));
     }
-    line.push_back(at("bound_by"));
+    line.push_back(at(at("bound_link").empty() ? "bound_by" : "bound_link"));
     if (cost) {
-      line.push_back(to_text(Metric::capex, number_in(study, row, "capex_usd").value_or(0)));
-      line.push_back(to_text(Metric::power, number_in(study, row, "power_w").value_or(0)));
+      const auto money = number_in(study, row, "capex_usd"), watts = number_in(study, row, "power_w");
+      line.push_back(money ? to_text(Metric::capex, *money) : "");
+      line.push_back(watts ? to_text(Metric::power, *watts) : "");
     }
     if (!study.goals().empty()) {
       const auto results = judged(study, row);
@@ -238,12 +254,15 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
     }
     const auto error = number_in(study, row, "expected_error_percent");
     line.push_back(error ? fmt::format("±{:.0f} %{}", *error, at("extrapolated") == "yes" ? " *" : "") : "");
-    if (axes.size() > 0) line.push_back(at("status") == "done" ? (d ? d->reason : "") : at("error"));
+    if (axes.size() > 0) line.push_back(at("status") == "done" ? (d ? d->change : "") : at("error"));
     table.push_back(std::move(line));
   }
   auto out = aligned(table);
   if (most > 0 && rows.size() > most)
     out += fmt::format("… {} more rows (--all, --out FILE, --json)\n", rows.size() - most);
+  if (costs.size() == 1 && !costs.begin()->first.empty() && !costs.begin()->second.empty())
+    out += fmt::format("cost of each: {}, {}\n", to_text(Metric::capex, std::stod(costs.begin()->first)),
+                       to_text(Metric::power, std::stod(costs.begin()->second)));
   if (errors > 0) out += fmt::format("{} of {} variants could not be evaluated: see `why`\n", errors, rows.size());
   return out;
 }

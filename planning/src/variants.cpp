@@ -20,7 +20,7 @@ constexpr std::size_t most_choices = 1'000'000;  // of one axis
 
 std::string label(const Value& v) {
   if (v.is_scalar()) return v.text;
-  return v.kind == Value::Kind::null ? "none" : workloads::written(v);
+  return v.kind == Value::Kind::null ? "default" : workloads::written(v);  // `~` takes a value away
 }
 
 Value scalar(const Value& at, std::string text) {

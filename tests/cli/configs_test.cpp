@@ -1,8 +1,11 @@
 // The scenarios that ship run as they are.
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "catch.hpp"
+#include "linkcast/workloads/scenario_file.hpp"
 #include "ran.hpp"
 
 TEST_CASE("every scenario in configs/ runs", "[cli]") {
@@ -10,13 +13,53 @@ TEST_CASE("every scenario in configs/ runs", "[cli]") {
   for (const auto& entry : std::filesystem::directory_iterator{LINKCAST_SOURCE_DIR "/configs"}) {
     if (entry.path().extension() != ".yaml") continue;
     CAPTURE(entry.path().filename().string());
-    const auto ran = typed("run \"" + entry.path().string() + "\"");
+    const auto scenario = linkcast::workloads::open_scenario(entry.path().string());
+    const bool search = scenario.root.get("search") != nullptr;
+    const auto ran = typed((search ? "plan \"" : "run \"") + entry.path().string() + "\"");
     // 1: the scenario has goals, and it is there to show one that is missed.
-    const bool goals = ran.out.find("\ngoals (") != ran.out.npos;
+    const bool goals = scenario.root.get("goals") != nullptr;
     CHECK((ran.status == 0 || (goals && ran.status == 1)));
+    if (search) CHECK(typed("run \"" + entry.path().string() + "\"").err.find("linkcast plan") != std::string::npos);
     ++tried;
   }
   CHECK(tried >= 5);
+}
+
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in{path};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("every study does what its first comment says to try, and a page shows it", "[cli]") {
+  const std::filesystem::path root{LINKCAST_SOURCE_DIR};
+  std::string pages;
+  for (const auto& entry : std::filesystem::directory_iterator{root / "docs/studies"}) pages += text_of(entry.path());
+  int tried = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{root / "configs/studies"}) {
+    if (entry.path().extension() != ".yaml") continue;
+    const auto name = "configs/studies/" + entry.path().filename().string();
+    CAPTURE(name);
+    CHECK(pages.find("](../../" + name + ")") != pages.npos);
+    const auto text = text_of(entry.path());
+    const std::string before = "\n# Try: linkcast ";
+    const auto at = text.find(before);
+    REQUIRE(at != text.npos);
+    auto line = text.substr(at + before.size(), text.find('\n', at + 1) - at - before.size());
+    CHECK(line.ends_with(" " + name));
+    line = line.substr(0, line.find(' ')) + " \"" + entry.path().string() + "\"";
+    const auto ran = typed(line);
+    CAPTURE(line, ran.err);
+    // 1: the study has goals, and it is there to show that none meets them.
+    CHECK((ran.status == 0 || (ran.status == 1 && text.find("\ngoals:") != text.npos)));
+    ++tried;
+  }
+  CHECK(tried >= 30);
 }
 
 TEST_CASE("Llama 3 405B takes what its report says, within a tenth", "[cli]") {

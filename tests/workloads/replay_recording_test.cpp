@@ -282,3 +282,19 @@ TEST_CASE("a message that nobody will ever meet goes on alone, and it is said", 
   CHECK(result.messages == 2);
   CHECK_THAT(result.notes.at(0), Catch::Contains("2 calls went on without"));
 }
+
+TEST_CASE("siblings share the NICs that a machine has, not the places for them", "[workloads][recording]") {
+  // GPU 0 of two machines, whose seven neighbours send at the same time: with a NIC for each GPU nobody is in the way,
+  // with two for eight each has a quarter of one. What links decide takes four times as long, the rest as long as
+  // before.
+  const auto time = [](int nics) {
+    const auto machine = topologies::load("dgx-h100").with_nics(nics, sim::Rate::from_GBps(12.5));
+    auto r = recording({{message(Kind::send, 1, 512)}, {message(Kind::receive, 0, 512)}}, 16);
+    r.ranks = {0, 8};
+    r.communicators[1].ranks = {0, 8};
+    return workloads::replay_recording(r, topologies::ideal_cluster(machine, 2, "ib")).end.us();
+  };
+  // 512 MiB over 12.5 GB/s take 42,950 us, and more with headers.
+  CHECK(time(2) / time(8) == Approx(4).epsilon(0.01));
+  CHECK(time(8) > 512 * 1048576.0 / 12.5e3);
+}

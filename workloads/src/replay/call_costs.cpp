@@ -24,9 +24,16 @@ struct CallCosts::Model {
 
 namespace {
 
+/// Those that work: overrides, and `nics` with fewer than the machine has places for, take others down.
 int nics_of(const topologies::Fabric& machine) {
-  return static_cast<int>(
-      std::ranges::count_if(machine.devices(), [](const auto& d) { return d.kind == topologies::DeviceKind::nic; }));
+  std::set<topologies::DeviceId> nics;
+  const auto links = machine.links();
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (!machine.usable(topologies::LinkId{static_cast<std::uint32_t>(i)})) continue;
+    for (const auto end : {links[i].a, links[i].b})
+      if (machine.devices()[static_cast<std::size_t>(end)].kind == topologies::DeviceKind::nic) nics.insert(end);
+  }
+  return static_cast<int>(nics.size());
 }
 
 double crowding(const CollectiveModel& model, const topologies::Fabric& machine, int locals) {

@@ -72,7 +72,8 @@ std::vector<Judged> judged(const Study& study, const Row& row);
 /// Against the baseline's row: how much longer (percent of the time), and why: the part of the time that changed most.
 struct Difference {
   double percent = 0;
-  std::string reason;
+  std::string change;  // "wire +1.34 ms"
+  std::string reason;  // the same, and what bounds the row
 };
 std::optional<Difference> difference(const Study& study, const Row& baseline, const Row& row);
 /// For each row the one that it is compared with (Variants::baseline); null where that is not among them.
