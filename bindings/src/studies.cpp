@@ -11,6 +11,7 @@
 
 #include "linkcast/planning/cost.hpp"
 #include "linkcast/planning/plan.hpp"
+#include "linkcast/planning/report.hpp"
 #include "linkcast/planning/resilience.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/topologies/cluster.hpp"
@@ -90,6 +91,14 @@ py::tuple cost(const topologies::Cluster& cluster, const std::optional<std::stri
   return py::make_tuple(json, text, csv);
 }
 
+std::string report_html(const std::string& json, const std::string& command, const Words& files) {
+  planning::ReportFacts facts;
+  facts.command = command;
+  facts.version = std::string{"linkcast "} + LINKCAST_VERSION;
+  for (const auto& file : files) facts.inputs.push_back({file, planning::file_hash(file)});
+  return planning::html_report(json, facts);
+}
+
 }  // namespace
 
 void add_studies(py::module_& m) {
@@ -97,6 +106,8 @@ void add_studies(py::module_& m) {
         py::arg("progress"));
   m.def("resilience", &resilience, py::arg("text"), py::arg("where"), py::arg("set"), py::arg("profile"),
         py::arg("kinds"), py::arg("pairs"), py::arg("threads"), py::arg("progress"));
+  m.def("report_html", &report_html, py::arg("json"), py::arg("command"), py::arg("files"),
+        py::call_guard<py::gil_scoped_release>());
   m.def("cost", &cost, py::arg("cluster"), py::arg("prices"), py::arg("tokens_per_second"));
 }
 

@@ -141,3 +141,16 @@ def test_fit_is_the_commands(command, tmp_path):
 def test_what_is_wrong_is_said(call, words):
     with pytest.raises(linkcast.InputError, match=words):
         call()
+
+
+def test_reports(question, tmp_path):
+    study = tmp_path / "study.yaml"
+    study.write_text(json.dumps({**COLLECTIVE, "variants": {"nodes": [2, 4]}, "goals": ["step_time <= 9 ms"]}))
+    for name, answer in {"sweep": linkcast.sweep(study), "run": linkcast.run(study), "plan": linkcast.plan(question),
+                         "resilience": linkcast.resilience(study, kinds=["nic"])}.items():
+        page = pathlib.Path(answer.report(tmp_path / f"{name}.html")).read_text()
+        assert page.lower().startswith("<!doctype html>") and page.rstrip().endswith("</html>")
+        assert f"linkcast.{name}(" in page
+        assert ("sha256:" in page) == (name != "plan")  # that one is no file
+    with pytest.raises(OSError):
+        linkcast.run(study).report(tmp_path)

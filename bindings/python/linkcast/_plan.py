@@ -8,10 +8,11 @@ from typing import Any, Iterable, Optional, Sequence, Union
 from . import _core
 from ._answer import Answer
 from ._progress import following
+from ._report import Reported
 from ._scenario import Scenario, Settings, source_of
 
 
-class Plan(Answer):
+class Plan(Reported, Answer):
     """What :func:`plan` found.
 
     Attributes
@@ -118,4 +119,6 @@ def plan(
     source = source_of(scenario, settings, profile=profile)
     with following(progress, "plan", "cells") as follow:
         found = _core.plan(source.text, source.where, list(source.settings), source.profile, threads, follow)
-    return Plan(*found)
+    answer = Plan(*found)
+    answer._made_by("plan", source.where)
+    return answer

@@ -8,10 +8,11 @@ from typing import Any, Iterable, Optional, Sequence, Union
 from . import _core
 from ._answer import Answer
 from ._progress import following
+from ._report import Reported
 from ._scenario import Scenario, Settings, source_of
 
 
-class Resilience(Answer):
+class Resilience(Reported, Answer):
     """What :func:`resilience` found.
 
     Attributes
@@ -107,4 +108,6 @@ def resilience(
         found = _core.resilience(
             source.text, source.where, list(source.settings), source.profile, list(kinds), pairs, threads, follow
         )
-    return Resilience(*found)
+    answer = Resilience(*found)
+    answer._made_by("resilience", source.where)
+    return answer

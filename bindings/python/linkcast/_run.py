@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence, Union
 
 from . import _core
 from ._answer import Answer
+from ._report import Reported
 from ._scenario import Scenario, Settings, source_of
 
 if TYPE_CHECKING:
     import pandas
 
 
-class Run(Answer):
+class Run(Reported, Answer):
     """What :func:`run` found: one row of a sweep.
 
     Attributes
@@ -108,10 +109,13 @@ def run(
     >>> linkcast.run(scenario, settings={"nodes": 16}).facts["gpus"]
     128
     """
-    study = source_of(scenario, settings, profile=profile, alone=True).open()
+    source = source_of(scenario, settings, profile=profile, alone=True)
+    study = source.open()
     rows = study.rows([0])
     found = study.json(rows, "linkcast.run", True)
     facts = json.loads(found)["rows"][0]
     if facts["status"] == "error":
         raise _core.InputError(facts["error"])
-    return Run(found, study.text(rows, 1))
+    answer = Run(found, study.text(rows, 1))
+    answer._made_by("run", source.where)
+    return answer

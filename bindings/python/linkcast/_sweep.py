@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Un
 from . import _core, _worker
 from ._answer import html_table
 from ._progress import bar
+from ._report import Reported
 from ._scenario import Scenario, Settings, Source, source_of
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def _number(text: str) -> Union[int, float, None]:
     return int(text) if text.lstrip("-").isdigit() else float(text)
 
 
-class Sweep:
+class Sweep(Reported):
     """What :func:`sweep` found: rows in the order of the grid.
 
     Iterating gives one mapping for each row, with the columns of the command's file; numbers are numbers, and what is not
@@ -59,6 +60,7 @@ class Sweep:
         self._axes = [name for name, _ in self._kinds[2 : 2 + len(study.axes)]]
         self._study: Optional[_core.Study] = study
         self._json: Optional[dict[str, Any]] = None
+        self._made_by("sweep", source.where)
         self.title: str = study.title
         self.goals: list[str] = study.goals
         self.variants = variants
@@ -94,12 +96,11 @@ class Sweep:
         return self._study
 
     @property
-    def json(self) -> dict[str, Any]:
+    def json(self) -> dict[str, Any]:  # type: ignore[override]
         """The rows as ``linkcast sweep --json`` prints them (``linkcast.sweep/1``): goals with margin and confidence, the
         difference to the baseline with its reason, the parts of the time, the expected error."""
         if self._json is None:
-            command = f"linkcast.sweep({self._source.where!r})"
-            self._json = json.loads(self._opened().json(self._rows, command, self.complete))
+            self._json = json.loads(self._opened().json(self._rows, self._call, self.complete))
         return self._json
 
     def to_pandas(self) -> pandas.DataFrame:
