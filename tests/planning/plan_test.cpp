@@ -183,7 +183,8 @@ TEST_CASE("no layout is replayed faster than its bound", "[planning][plan][prope
   for (const auto* layout :
        {"tp: 1", "tp: 4", "tp: 8", "tp: 2, pp: 2", "tp: 2, pp: 4, vpp: 2", "pp: 8", "pp: 4, vpp: 2", "cp: 2, tp: 2",
         "cp: 4", "cp: 2, context: all-gather", "tp: 16", "pp: 4, schedule: zero-bubble", "pp: 4, schedule: dualpipe",
-        "tp: 2, order: [dp, tp, cp, ep, pp]", "tp: 4, pp: 2, order: [pp, tp, cp, ep, dp]"})
+        "tp: 2, order: [dp, tp, cp, ep, pp]", "tp: 2, pp: 2, vpp: 4, order: [dp, pp, tp, cp, ep]",
+        "tp: 4, pp: 2, order: [pp, tp, cp, ep, dp]"})
     for (const auto* sharding : {"none", "zero-1", "zero-3"})
       for (const auto* more : {"recompute: none", "recompute: full, micro_batch: 2", "overlap_tp: true",
                                "sequence_parallel: false, recompute: selective",
