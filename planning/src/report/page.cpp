@@ -1,12 +1,12 @@
 // See page.hpp and report.hpp: the parts of a page put together.
-#include "report/page.hpp"
+#include "page.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
+#include "../sha256.hpp"
 #include "linkcast/sim/diagnostic.hpp"
-#include "sha256.hpp"
 
 namespace linkcast::planning::report {
 namespace {

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "assets.hpp"
+#include "chart.hpp"
+#include "html.hpp"
 #include "linkcast/planning/report.hpp"
-#include "report/assets.hpp"
-#include "report/chart.hpp"
-#include "report/html.hpp"
 
 namespace linkcast::planning::report {
 
