@@ -118,7 +118,7 @@ void add_timeline(planning::ReportFacts& facts, const sim::Timeline& timeline) {
   const bool is_cut = cut(facts.timeline);
   std::ranges::stable_sort(facts.timeline, {}, &planning::ReportSpan::lane);
   facts.timeline_note =
-      note(facts.timeline,
+      note(facts.timeline, is_cut,
            all > lanes.size() ? fmt::format("the first {} of {} lanes", lanes.size(), all) : std::string{"all lanes"});
 }
 
