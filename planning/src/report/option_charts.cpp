@@ -303,6 +303,7 @@ std::string breakdown(const Page& page, const Options& options) {
         if (key.find("size") == key.npos) others += shown_value(value) + ",";
       return !curves.insert(others).second;
     });
+    list.resize(std::min(list.size(), most_stacks));
   }
   if (list.empty()) return {};
   std::map<std::string, double> total;
@@ -360,7 +361,8 @@ std::string breakdown(const Page& page, const Options& options) {
   return page.chart(
       chart,
       fmt::format("Each bar is an option\u2019s time, in the parts that it is made of; they add up to the whole.{}",
-                  of_how_many(std::min(list.size(), options.ranked.size()), options.ranked.size())),
+                  options.sizes ? " Of each curve its best size is shown."
+                                : of_how_many(std::min(list.size(), options.ranked.size()), options.ranked.size())),
       table);
 }
 
