@@ -133,6 +133,10 @@ Variants::Variants(const workloads::ScenarioFile& scenario, Problems& problems) 
   baseline_.resize(axes_.size());
   if (const auto* baseline = said("baseline"); baseline != nullptr && problems.empty())
     read_baseline(*baseline, problems);
+  // Each variant copies what is left: with a long list in it, n variants would take n^2.
+  std::erase_if(scenario_.root.entries, [](const auto& e) {
+    return e.first.text == "variants" || e.first.text == "options" || e.first.text == "baseline";
+  });
 }
 
 void Variants::read_grid(const Value& v, Problems& problems) {
@@ -259,9 +263,6 @@ workloads::ScenarioFile Variants::scenario(std::int64_t i) const {
   for (std::size_t a = 0; a < axes_.size(); ++a)
     for (const auto& [key, value] : axes_[a].choices[chosen[a]].settings) put(out.root, key, value, problems);
   problems.throw_if_any();
-  std::erase_if(out.root.entries, [](const auto& e) {
-    return e.first.text == "variants" || e.first.text == "options" || e.first.text == "baseline";
-  });
   return out;
 }
 
