@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <unordered_set>
 
 #include "linkcast/workloads/sizes.hpp"
 
@@ -164,9 +165,10 @@ void Variants::read_grid(const Value& v, Problems& problems) {
       problems.add(value, fmt::format("'{}' has no values: the grid is empty", key.text), "name at least one");
     if (values.size() >= most_choices)
       problems.add(value, fmt::format("'{}' has more than {} values", key.text, most_choices - 1));
+    std::unordered_set<std::string> names;
     for (auto& item : values) {
       const auto name = label(item);
-      if (std::ranges::any_of(axis.choices, [&](const auto& c) { return c.name == name; }) && values.size() < 10'000) {
+      if (!names.insert(name).second) {
         problems.add(item, fmt::format("'{}' stands twice among the values of '{}'", name, key.text), "keep one");
         continue;
       }
