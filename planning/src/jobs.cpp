@@ -62,7 +62,8 @@ class Reader {
     for (const auto& key : workloads::planning_keys()) f.find(key);
     f.done();
     std::vector<Goal> goals;
-    if (const auto* v = file_.root.get("goals")) goals = read_goals(problems_, *v);
+    if (const auto* v = file_.root.get("goals"); v != nullptr && v->kind != Value::Kind::null)
+      goals = read_goals(problems_, *v);
     read_list(*file_.root.get("jobs"));
     problems_.throw_if_any();
 

@@ -39,7 +39,8 @@ class Reader {
     if (const auto* v = root.get("reliability")) {
       out_.reliability = Reliability::read(v, problems_);
       const auto* rates = root.get("rates");
-      out_.rates = rates != nullptr ? FailureRates::of_scenario(*rates, problems_) : FailureRates::shipped();
+      out_.rates =
+          rates != nullptr ? FailureRates::of_scenario(*rates, scenario_.folder(), problems_) : FailureRates::shipped();
     }
     const auto* search = root.get("search");
     if (search == nullptr) {
