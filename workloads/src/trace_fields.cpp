@@ -272,7 +272,10 @@ void override_one(Value& root, const std::string& setting, Problems& problems) {
   auto source = std::make_shared<SourceText>();
   source->name = fmt::format("--set {}", setting);
   source->text = setting.substr(equals + 1);
-  Value value = parse_yaml(source, problems);
+  Value value;
+  value.place = {source, 1, 1, 1};
+  // A whole file of nothing is a mistake; of a key it takes out what the scenario says.
+  if (source->text != "~" && source->text != "null") value = parse_yaml(source, problems);
   Value* at = &root;
   std::string path = setting.substr(0, equals);
   while (true) {
