@@ -71,6 +71,8 @@ void add_validate(Form root);
 void add_diagnose(Form root);
 void add_run(Form root);
 void add_sweep(Form root);
+void add_cost(Form root);
+void add_resilience(Form root);
 void add_topo(Form root);
 void add_trace(Form root);
 void add_calibrate(Form root);

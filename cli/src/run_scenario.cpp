@@ -7,7 +7,10 @@
 #include <optional>
 #include <sstream>
 
+#include "linkcast/planning/jobs.hpp"
 #include "linkcast/workloads/timeline_file.hpp"
+#include "run_faults.hpp"
+#include "run_jobs.hpp"
 #include "run_recording.hpp"
 #include "run_study.hpp"
 #include "words.hpp"
@@ -79,20 +82,28 @@ int perform(const Options& o, Io& io) {
     });
   problems.finish();
 
-  const StudyRun study{o.files.front(), o.set, profile, o.json};
-  if (has_collective(o.files.front(), o.set)) return run_collective(study, io);
+  if (planning::has_jobs(o.files.front(), o.set))
+    return run_jobs({o.files.front(), o.set, profile, o.json},
+                    !o.timeline.empty() ? "--timeline"
+                    : !o.csv.empty()    ? "--csv"
+                                        : "",
+                    io);
+  const auto faults = run_faults({o.files.front(), o.set, profile, o.json}, io);
+  if (faults.status) return *faults.status;
+  const StudyRun study{o.files.front(), faults.set, profile, o.json};
+  if (has_collective(o.files.front(), faults.set)) return run_collective(study, io);
   const auto goals = goals_of(study);
   const auto judged = [&](int status) {
     if (!o.json) io.out << goals.text;
     return status == done && goals.missed ? check_failed : status;
   };
-  if (workloads::is_recorded_scenario(o.files.front(), o.set))
+  if (workloads::is_recorded_scenario(o.files.front(), faults.set))
     return judged(
-        perform_recording(o, workloads::read_recorded_scenario(o.files.front(), o.set, profile), goals.json, io));
+        perform_recording(o, workloads::read_recorded_scenario(o.files.front(), faults.set, profile), goals.json, io));
   if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
   sim::Timeline timeline;
   workloads::ScenarioOptions options;
-  options.set = o.set;
+  options.set = faults.set;
   options.fold = !o.no_fold;
   options.profile = profile;
   if (!o.timeline.empty()) options.timeline = &timeline;
@@ -121,7 +132,8 @@ void add_run(Form root) {
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
   form.group("Output");
   form.flag("--all", o->all, "all rows of every table");
-  form.flag("--json", o->json, "JSON: linkcast.run/1; of traces and steps linkcast.replay/1");
+  form.flag("--json", o->json,
+            "JSON: linkcast.run/1; of traces and steps linkcast.replay/1; of jobs linkcast.interference/1");
   form.text("--csv", o->csv, "FILE", "of traces and steps: the table of communication, for spreadsheets");
   form.text("--timeline", o->timeline, "FILE",
             "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");

@@ -17,9 +17,9 @@ constexpr std::array tiers{"leaf", "spine", "core"};
 
 std::string_view tier_of(const topologies::NetworkSwitch& s) { return tiers[std::min<std::size_t>(s.tier, 2)]; }
 
-/// `pattern` is the part or the beginning of its name up to a word's end.
-bool matches(std::string_view pattern, std::string_view part) {
-  return part == pattern || (part.starts_with(pattern) && part[pattern.size()] == ' ');
+/// "switch cable" stands for those between all tiers.
+bool matches(std::string_view of, std::string_view part) {
+  return part == of || (of == "switch cable" && part.starts_with("switch cable "));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace linkcast::planning {
 namespace {
 
 constexpr double seconds_per_year = 365.25 * 86400;
+constexpr double most_in_all = 1e9;    // a minute or two
 constexpr double most_failures = 1e6;  // expected in one trial; more is no machine that anyone runs a job on
 
 /// SplitMix64 (Steele, Lea, Flood 2014): its finaliser spreads a counter over all 64 bits.
@@ -203,15 +204,20 @@ Goodput simulate(const Reliability& reliability, std::span<const FailingPart> pa
         fmt::format("{:.3g} failures are to be expected in {}", expected, span_text(reliability.duration)),
         "are the rates per part and year? a study takes up to a million failures in each trial");
   }
+  if (expected * reliability.trials > most_in_all) {
+    throw sim::InputError(fmt::format("{} trials of {:.3g} failures each are too many", reliability.trials, expected),
+                          fmt::format("write trials: {:.0f} or fewer", std::floor(most_in_all / expected)));
+  }
   const auto plan = plan_of(reliability, parts);
   const auto outcomes = play_all(plan, threads);
 
   Goodput g;
   const auto trials = static_cast<double>(outcomes.size());
-  std::vector<double> shares, interruptions;
+  std::vector<double> shares, interruptions, in_repair;
   for (const auto& o : outcomes) {
     shares.push_back(o.trial.useful.seconds() / duration);
     interruptions.push_back(o.trial.interruptions);
+    in_repair.push_back(o.trial.in_repair);
     g.lost.checkpoint += o.trial.checkpoint.seconds() / duration / trials;
     g.lost.lost_work += o.trial.lost_work.seconds() / duration / trials;
     g.lost.restart += o.trial.restart.seconds() / duration / trials;
@@ -220,6 +226,8 @@ Goodput simulate(const Reliability& reliability, std::span<const FailingPart> pa
   }
   g.share = spread(std::move(shares));
   g.interruptions = spread(std::move(interruptions));
+  g.spares_needed = spread(std::move(in_repair));
+  g.spares = reliability.spares;
   if (g.interruptions.mean > 0) g.mtbf_hours = duration / 3600 / g.interruptions.mean;
 
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -41,6 +41,9 @@ std::string to_text(const Goodput& g) {
                                                           span_text(g.daly_interval), span_text(g.young_interval))
                                             : ""));
   line("by Daly's equation", fmt::format("{:.1f} %, without waiting for parts and slow ones", percent(g.analytic)));
+  line("spares", fmt::format("{}; {:g} nodes in repair at once at most ({:g} in 5 % of trials)",
+                             g.spares ? fmt::format("{}", *g.spares) : "as many as it takes", g.spares_needed.p50,
+                             g.spares_needed.p95));
   out += "Lost\n";
   const auto lost = [&](std::string_view name, double share) { line(name, fmt::format("{:.2f} %", percent(share))); };
   lost("writing checkpoints", g.lost.checkpoint);
@@ -69,6 +72,8 @@ std::string json_report(const Goodput& g) {
   j["interruptions"] = {
       {"mean", rounded(g.interruptions.mean)}, {"p5", g.interruptions.p5}, {"p95", g.interruptions.p95}};
   j["mtbf_hours"] = g.interruptions.mean > 0 ? Json(rounded(g.mtbf_hours)) : Json(nullptr);
+  j["spares"] = g.spares ? Json(*g.spares) : Json(nullptr);
+  j["spares_needed"] = {{"mean", rounded(g.spares_needed.mean)}, {"p95", g.spares_needed.p95}};
   j["lost_percent"] = {{"checkpoint", share(g.lost.checkpoint)},
                        {"lost_work", share(g.lost.lost_work)},
                        {"restart", share(g.lost.restart)},

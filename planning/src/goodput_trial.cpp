@@ -25,7 +25,8 @@ void Player::reset() {
   down_ = false;
   culprit_ = staller_ = nobody;
   weak_.clear();
-  spares_.assign(static_cast<std::size_t>(plan_.reliability->spares), 0);
+  spares_.assign(static_cast<std::size_t>(plan_.reliability->spares.value_or(0)), 0);
+  in_repair_.clear();
   blame_.assign(plan_.parts.size(), {});
   trial_ = {};
 }
@@ -135,6 +136,16 @@ void Player::go_down(std::size_t part, std::int64_t checkpoint, std::int64_t det
 
 void Player::take_spares(std::int64_t repaired, int nodes) {
   constexpr auto soonest = std::greater<>{};
+  while (!in_repair_.empty() && in_repair_.front() <= now_) {
+    std::ranges::pop_heap(in_repair_, soonest);
+    in_repair_.pop_back();
+  }
+  for (int i = 0; i < nodes && repaired > now_; ++i) {
+    in_repair_.push_back(repaired);
+    std::ranges::push_heap(in_repair_, soonest);
+  }
+  trial_.in_repair = std::max(trial_.in_repair, static_cast<int>(in_repair_.size()));
+  if (!plan_.reliability->spares) return;
   for (int i = 0; i < nodes; ++i) {
     spares_.push_back(repaired);
     std::ranges::push_heap(spares_, soonest);

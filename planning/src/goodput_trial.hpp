@@ -60,7 +60,8 @@ class Player {
   std::int64_t stalled_until_ = 0;
   std::size_t staller_ = nobody;
   std::vector<Weakness> weak_;
-  std::vector<std::int64_t> spares_;  // a heap: when each node that the job does not use can be used, soonest first
+  std::vector<std::int64_t> in_repair_;  // a heap: when each failed node is repaired
+  std::vector<std::int64_t> spares_;     // a heap: when each node that the job does not use can be used, soonest first
   std::int64_t useful_ = 0, checkpoint_ = 0, lost_work_ = 0, restart_ = 0, waiting_ = 0, degraded_ = 0;
   std::vector<Blame> blame_;
   Trial trial_;

@@ -18,7 +18,7 @@ using workloads::trace::Value;
 constexpr sim::Time seconds(std::int64_t n) { return sim::Time::picoseconds(n * 1'000'000'000'000); }
 
 constexpr int most_trials = 100'000;
-constexpr int most_spares = 1'000'000;
+constexpr int most_spares = 100'000;
 
 }  // namespace
 
@@ -70,7 +70,7 @@ Reliability Reliability::read(const Value* v, Problems& problems) {
   if (const auto n = f.integer("spares", 0, most_spares)) {
     r.spares = static_cast<int>(*n);
   } else if (f.value().get("spares") == nullptr) {
-    assume("spares", "none: a failed node is waited for until it is repaired");
+    assume("spares", "as many as it takes: the job never waits for a node");
   }
   if (const auto* x = f.find("repair_time")) r.repair_time = span_of(problems, *x, "repair_time", true);
   if (const auto* x = f.find("predicted")) {

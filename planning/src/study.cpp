@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "input_hash.hpp"
+#include "linkcast/planning/goodput.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/workloads/scenario.hpp"
 
@@ -61,8 +62,15 @@ const std::vector<Column>& facts() {
                                            {"usd_per_gpu_hour", true},
                                            {"usd_per_million_tokens", true},
                                            {"goodput_percent", true},
+                                           {"goodput_p5_percent", true},
                                            {"parts_us"}};
   return columns;
+}
+
+/// Null where it is absent or `~`.
+const Value* said(const ScenarioFile& s, std::string_view key) {
+  const auto* v = s.root.get(key);
+  return v != nullptr && v->kind != Value::Kind::null ? v : nullptr;
 }
 
 void erase(Value& map, std::string_view key) {
@@ -102,11 +110,12 @@ struct Study::Impl {
   std::string base_hash;
   std::unique_ptr<FileHashes> files;
   std::mutex mutex;  // of `machines`
-  struct Money {
-    Band capex, power, network;
+  struct Standing {
+    std::shared_ptr<const Prices> prices;
     BillOfMaterials bom;
+    std::optional<Goodput> goodput;
   };
-  std::map<std::string, std::shared_ptr<const Money>> machines;
+  std::map<std::string, std::shared_ptr<const Standing>> machines;
 
   explicit Impl(ScenarioFile s, StudyOptions o) : scenario{std::move(s)}, options{std::move(o)} {
     const auto& root = scenario.root;
@@ -118,7 +127,7 @@ struct Study::Impl {
       goals = read_goals(problems, *v);
     variants.emplace(scenario, problems);
     problems.throw_if_any();
-    read_prices();
+    check_planning();
     problems.throw_if_any();
     const auto* t = root.get("title");
     title = t != nullptr && t->is_scalar() ? t->text : scenario.path;
@@ -130,16 +139,11 @@ struct Study::Impl {
     check_choices();
   }
 
-  void read_prices() {
-    prices = Prices::shipped();
-    const auto* v = scenario.root.get("prices");
-    if (v == nullptr || v->kind == Value::Kind::null) return;
-    try {
-      prices = v->is_scalar() ? Prices::read(workloads::beside(scenario.folder(), v->text))
-                              : Prices::parse(workloads::written_in_place(*v), scenario.path);
-    } catch (const sim::InputError& e) {
-      workloads::trace::relocate(problems, v->place, e);
-    }
+  /// What can be wrong with the keys of planning themselves.
+  void check_planning() {
+    prices = prices_of(scenario);
+    if (const auto* v = said(scenario, "reliability")) static_cast<void>(Reliability::read(v, problems));
+    if (const auto* v = said(scenario, "rates")) static_cast<void>(FailureRates::of_scenario(*v, problems));
   }
 
   void make_columns() {
@@ -168,18 +172,47 @@ struct Study::Impl {
     }
   }
 
-  std::shared_ptr<const Money> money(const std::string& machine, const ScenarioFile& s, Evaluator& evaluator) {
+  /// What does not depend on the workload's time, so that variants of one machine share it.
+  std::shared_ptr<const Standing> standing(const std::string& machine, const ScenarioFile& s, Evaluator& evaluator) {
+    auto at_key = machine;
+    for (const auto* k : {"prices", "rates", "reliability"})
+      if (const auto* v = s.root.get(k)) at_key += '|' + workloads::written(*v);
     {
       const std::scoped_lock lock{mutex};
-      if (const auto at = machines.find(machine); at != machines.end()) return at->second;
+      if (const auto at = machines.find(at_key); at != machines.end()) return at->second;
     }
-    auto m = std::make_shared<Money>();
-    m->bom = bill_of_materials(evaluator.cluster(s), *prices);
-    m->capex = m->bom.capex();
-    m->power = m->bom.power();
-    m->network = m->bom.network_capex();
+    auto m = std::make_shared<Standing>();
+    const auto cluster = evaluator.cluster(s);
+    m->prices = prices_of(s);
+    m->bom = bill_of_materials(cluster, *m->prices);
+    m->goodput = goodput_of(s, cluster);
     const std::scoped_lock lock{mutex};
-    return machines.try_emplace(machine, std::move(m)).first->second;
+    return machines.try_emplace(at_key, std::move(m)).first->second;
+  }
+
+  static std::optional<Goodput> goodput_of(const ScenarioFile& s, const topologies::Cluster& cluster) {
+    const auto* wanted = said(s, "reliability");
+    if (wanted == nullptr) return std::nullopt;
+    Problems found;
+    const auto reliability = Reliability::read(wanted, found);
+    const auto* v = said(s, "rates");
+    const auto rates = v != nullptr ? FailureRates::of_scenario(*v, found) : FailureRates::shipped();
+    found.throw_if_any();
+    return simulate(reliability, parts_of_cluster(cluster, *rates, reliability.rates), 1);
+  }
+
+  std::shared_ptr<const Prices> prices_of(const ScenarioFile& s) const {
+    const auto* v = said(s, "prices");
+    if (v == nullptr) return Prices::shipped();
+    Problems found;
+    try {
+      return v->is_scalar() ? Prices::read(workloads::beside(s.folder(), v->text))
+                            : Prices::parse(workloads::written_in_place(*v), s.path);
+    } catch (const sim::InputError& e) {
+      workloads::trace::relocate(found, v->place, e);
+    }
+    found.throw_if_any();
+    return nullptr;
   }
 };
 
@@ -269,16 +302,23 @@ Row Study::row(std::int64_t i, Evaluator& evaluator) const {
   set("expected_error_from", e.trust.from);
   set("parts_us", parts_text(e.parts));
 
-  const auto money = impl_->money(machine_key(i), scenario, evaluator);
-  set("capex_usd_low", number(money->capex.low));
-  set("capex_usd", number(money->capex.typical));
-  set("capex_usd_high", number(money->capex.high));
-  set("power_w_low", number(money->power.low));
-  set("power_w", number(money->power.typical));
-  set("power_w_high", number(money->power.high));
-  if (money->capex.typical > 0)
-    set("network_share_percent", number(100 * money->network.typical / money->capex.typical));
-  const auto economy = economics(money->bom, *m.prices, e.tokens_per_second);
+  const auto standing = impl_->standing(machine_key(i), scenario, evaluator);
+  const auto capex = standing->bom.capex(), power = standing->bom.power();
+  set("capex_usd_low", number(capex.low));
+  set("capex_usd", number(capex.typical));
+  set("capex_usd_high", number(capex.high));
+  set("power_w_low", number(power.low));
+  set("power_w", number(power.typical));
+  set("power_w_high", number(power.high));
+  if (capex.typical > 0)
+    set("network_share_percent", number(100 * standing->bom.network_capex().typical / capex.typical));
+  double goodput = 1;
+  if (standing->goodput) {
+    goodput = standing->goodput->share.mean;
+    set("goodput_percent", number(100 * goodput));
+    set("goodput_p5_percent", number(100 * standing->goodput->share.p5));
+  }
+  const auto economy = economics(standing->bom, *standing->prices, e.tokens_per_second, goodput);
   set("usd_per_gpu_hour", number(economy.usd_per_gpu_hour.typical));
   if (economy.usd_per_million_tokens) set("usd_per_million_tokens", number(economy.usd_per_million_tokens->typical));
 

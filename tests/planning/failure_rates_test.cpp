@@ -184,7 +184,7 @@ TEST_CASE("every problem of `reliability` is said at its place", "[planning][rel
   CHECK_THAT(all, ContainsText("unknown unit 'minuts' in 'checkpoint_time'"));
   CHECK_THAT(all, ContainsText("'detection_time' must be a time with a unit: 'soon'"));
   CHECK_THAT(all, ContainsText("'restart_time' must be positive: '-3 s'"));
-  CHECK_THAT(all, ContainsText("'spares' is -1: it must be from 0 to 1000000"));
+  CHECK_THAT(all, ContainsText("'spares' is -1: it must be from 0 to 100000"));
   CHECK_THAT(all, ContainsText("'predicted' is 150 %: it must be from 0 to 100 %"));
   CHECK_THAT(all, ContainsText("'planned_time' without 'planned_every'"));
   CHECK_THAT(all, ContainsText("unknown rates_at 'tipical'"));

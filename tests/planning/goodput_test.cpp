@@ -138,6 +138,13 @@ TEST_CASE("more spares never lose more", "[planning][goodput]") {
       REQUIRE(useful >= before);
       before = useful;
     }
+    r.spares.reset();
+    const auto free = simulate_one(r, std::span{parts}.first(1), i);
+    REQUIRE(free.useful >= before);
+    r.spares = free.in_repair;  // enough, and one less is not
+    REQUIRE(simulate_one(r, std::span{parts}.first(1), i).spares == sim::Time{});
+    r.spares = free.in_repair - 1;
+    REQUIRE(simulate_one(r, std::span{parts}.first(1), i).spares > sim::Time{});
   }
 }
 
@@ -174,6 +181,10 @@ TEST_CASE("rates that no machine has are an error", "[planning][goodput]") {
   auto p = every(1);
   p.count = 1'000'000'000;
   CHECK_THROWS_AS(simulate(Reliability{}, std::vector{p}), sim::InputError);
+  p.count = 100'000;  // 72,000 failures in a month
+  Reliability r;
+  r.trials = 100'000;
+  CHECK_THROWS_AS(simulate(r, std::vector{p}), sim::InputError);
 }
 
 TEST_CASE("the answer as JSON and for people", "[planning][goodput]") {

@@ -61,6 +61,7 @@ TEST_CASE("a job waits where no spare node is left", "[planning][goodput]") {
   const std::vector parts{part(Effect::interrupts, Remedy::spare, hours(2))};
   const std::vector<Failure> twice{{hours(1)}, {hours(2)}};
   SECTION("no spare: each failure waits for its own repair") {
+    r.spares = 0;
     // From 1:06 until 3:00 for the first; the second at 2:00 is repaired at 4:00. Waiting: 1:06 to 2:00 and 2:06 to
     // 4:00.
     const auto t = played(r, parts, twice);
@@ -75,7 +76,16 @@ TEST_CASE("a job waits where no spare node is left", "[planning][goodput]") {
     r.spares = 2;
     CHECK(played(r, parts, twice).spares == sim::Time{});
   }
+  SECTION("as many as it takes: both nodes are in repair at once") {
+    const auto t = played(r, parts, twice);
+    CHECK(t.spares == sim::Time{});
+    CHECK(t.in_repair == 2);
+    // The first is back at 3:00, as the third fails.
+    CHECK(played(r, parts, {{hours(1)}, {hours(2)}, {hours(3)}}).in_repair == 2);
+    CHECK(played(r, parts, {{hours(1), 0, true}}).in_repair == 0);
+  }
   SECTION("what a restart mends needs no node") {
+    r.spares = 0;
     CHECK(played(r, parts, {{hours(1), 0, true}}).spares == sim::Time{});
   }
   SECTION("a leaf switch takes the nodes below it") {
@@ -87,6 +97,7 @@ TEST_CASE("a job waits where no spare node is left", "[planning][goodput]") {
     CHECK(played(r, leaf, {{hours(1)}}).spares == sim::Time{});
   }
   SECTION("one repair time for all") {
+    r.spares = 0;
     r.repair_time = hours(1);  // 1:06 until 2:00, then the second failure: 2:06 until 3:00
     CHECK(played(r, parts, twice).spares == minutes(54 + 54));
   }

@@ -124,8 +124,8 @@ class Applier {
     if (!slowed && !latency) return;
     const auto model = d_.cable_models[cable.model];
     const auto rate = slowed.value_or(model.bare);
-    cable.model =
-        d_.cable_model(rate, latency.value_or(model.latency), rate == model.bare ? "up" : "slowed from " + model.name);
+    cable.model = d_.cable_model(rate, latency.value_or(model.latency),
+                                 rate == model.bare ? "up" : "slowed from " + model.name, d_.metres_of(cable.model));
   }
 
   struct Found {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "linkcast/topologies/cable_length.hpp"
 #include "network_data.hpp"
 #include "network_ways.hpp"
 
@@ -21,6 +22,7 @@ std::span<const NetworkSwitch> Network::switches() const { return data_->switche
 std::span<const Cable> Network::cables() const { return data_->cables; }
 std::span<const SwitchModel> Network::switch_models() const { return data_->switch_models; }
 std::span<const CableModel> Network::cable_models() const { return data_->cable_models; }
+double length_of(const Network& network, const Cable& cable) { return network.data().metres_of(cable.model); }
 PortPlace Network::place(PortId port) const { return data_->places.at(static_cast<std::size_t>(port)); }
 
 std::span<const PortId> Network::ports_of(int node, int nic) const {

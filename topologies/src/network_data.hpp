@@ -23,6 +23,7 @@ struct Network::Data {
 
   std::vector<SwitchModel> switch_models;
   std::vector<CableModel> cable_models;
+  std::vector<double> cable_metres;  // by cable model: the length of one; 0, or beyond the end: not said
   std::vector<NetworkSwitch> switches;
   std::vector<std::string> switch_names;  // of importers; else empty
   std::vector<Cable> cables;
@@ -34,7 +35,8 @@ struct Network::Data {
   SwitchId add(NetworkSwitch s);
   CableId add(Cable c);
   /// A kind of cable, made where there is none yet.
-  std::uint16_t cable_model(sim::Rate rate, sim::Time latency, const std::string& state);
+  std::uint16_t cable_model(sim::Rate rate, sim::Time latency, const std::string& state, double metres = 0);
+  double metres_of(std::uint16_t kind) const { return kind < cable_metres.size() ? cable_metres[kind] : 0; }
   std::string switch_name(std::size_t s) const;
   std::uint32_t end(PortId p) const { return static_cast<std::uint32_t>(p); }
   std::uint32_t end(SwitchId s) const {

@@ -236,11 +236,13 @@ class Reader {
                         "add `rate: 400 Gb/s`, or a 'model' to the switches");
     }
     if (w.slowed && *w.slowed > *rate) return r_.problem(*w.at, "'state' is a higher rate than the cable has");
-    const auto metres = w.metres.value_or(lengths_.metres[a < ports ? 0 : 1]);
+    const auto tier = a < ports ? 0 : 1;
+    const auto metres = w.metres.value_or(lengths_.metres[tier]);
     const auto latency = w.latency.value_or(lengths_.latency(metres));
     const auto state = !w.up ? std::string{"down"} : w.slowed ? "slowed" : "up";
     const auto first = d_.cables.size();
-    b_.connect(a, b, d_.cable_model(w.slowed.value_or(*rate), latency, state), w.count);
+    b_.connect(a, b, d_.cable_model(w.slowed.value_or(*rate), latency, state, w.metres.value_or(lengths_.said[tier])),
+               w.count);
     for (auto i = first; i < d_.cables.size(); ++i) d_.cables[i].up = w.up;
   }
 

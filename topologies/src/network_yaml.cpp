@@ -174,8 +174,9 @@ CableLengths read_lengths(Parts& parts, MapReader& r) {
   CableLengths out;
   const auto name = r.word("cable");
   out.cable = parts.cable(name.value_or("pam4"), name ? *r.value().get("cable") : r.value());
-  each_tier(r, "lengths", NetworkPlan::tiers,
-            [&](std::size_t t, const Value& v) { out.metres[t] = read_length(r, v).value_or(out.metres[t]); });
+  each_tier(r, "lengths", NetworkPlan::tiers, [&](std::size_t t, const Value& v) {
+    if (const auto m = read_length(r, v)) out.metres[t] = out.said[t] = *m;
+  });
   return out;
 }
 
@@ -249,7 +250,10 @@ ClusterNetwork read_network_section(const NetworkRequest& q) {
   }
   if (out.nodes == 0) out.nodes = std::max(1, q.options.nodes);
   plan.nodes = out.nodes;
-  for (int t = 0; t < NetworkPlan::tiers; ++t) plan.cable_latency[t] = lengths.latency(lengths.metres[t]);
+  for (int t = 0; t < NetworkPlan::tiers; ++t) {
+    plan.cable_latency[t] = lengths.latency(lengths.metres[t]);
+    plan.cable_metres[t] = lengths.said[t];
+  }
   bool switches = true;
   if (plan.type == "dragonfly" || plan.type == "torus") {
     switches = read_switches(q, r, plan, 1);

@@ -41,6 +41,7 @@ struct CableLengths {
   const CablePart* cable = nullptr;
   sim::Time latency(double metres) const;
   double metres[NetworkPlan::tiers] = {3, 20, 50};
+  double said[NetworkPlan::tiers] = {};  // as metres, where the file says them; else 0
 };
 /// Switches and cables as they are written.
 void read_explicit_network(const NetworkRequest& request, MapReader& r, NetworkBuild& build,

@@ -7,6 +7,7 @@
 
 #include "cluster_data.hpp"
 #include "host_list.hpp"
+#include "linkcast/topologies/slurm_export.hpp"
 #include "map_reader.hpp"
 #include "network_choice.hpp"
 
@@ -111,6 +112,16 @@ std::vector<int> placed(const Cluster& cluster, std::string_view host_list) {
     }
   }
   return out;
+}
+
+std::string host_list(const Cluster& cluster, std::span<const int> nodes) {
+  const bool named = !cluster.data().node_names.empty();
+  std::vector<std::string> names;
+  for (const int n : nodes)
+    names.push_back(named ? cluster.node_name(n) : fmt::format("node{}", cluster.original_node(n)));
+  auto text = host_list(names);
+  if (!named && names.size() == 1) text = fmt::format("node[{}]", cluster.original_node(nodes[0]));
+  return text;
 }
 
 }  // namespace linkcast::topologies

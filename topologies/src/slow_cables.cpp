@@ -26,13 +26,19 @@ void slow(Network::Data& network, const SlowCable& wish) {
     if (!place || (wish.node >= 0 && place->node != wish.node) || (wish.nic >= 0 && place->nic != wish.nic)) continue;
     any = true;
     auto model = network.cable_models[cable.model];
+    const auto metres = network.metres_of(cable.model);
     model.payload = sim::Rate::from_GBps(model.payload.GBps() * wish.share);
     model.state = fmt::format("carries {:.0f} %", 100 * wish.share);
     const auto same = std::find_if(network.cable_models.begin(), network.cable_models.end(), [&](const CableModel& m) {
-      return m.name == model.name && m.payload == model.payload && m.latency == model.latency && m.state == model.state;
+      const auto i = static_cast<std::uint16_t>(&m - network.cable_models.data());
+      return network.metres_of(i) == metres && m.name == model.name && m.payload == model.payload &&
+             m.latency == model.latency && m.state == model.state;
     });
     cable.model = static_cast<std::uint16_t>(same - network.cable_models.begin());
-    if (same == network.cable_models.end()) network.cable_models.push_back(std::move(model));
+    if (same != network.cable_models.end()) continue;
+    network.cable_models.push_back(std::move(model));
+    network.cable_metres.resize(network.cable_models.size());
+    network.cable_metres.back() = metres;
   }
   if (!any)
     throw sim::InputError(fmt::format("no cable of node[{}].nic[{}]", wish.node, wish.nic), "a NIC of the cluster");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "linkcast/workloads/call_time.hpp"
+
 namespace linkcast::workloads {
 
 namespace {
@@ -24,7 +26,8 @@ int messages(Op op, int ranks, int gpus) {
   }
 }
 
-// alltoall against sendrecv of one process for 8 A100: 50.3 and 42.0 us for 128 and 16 messages (corpus a100-80x8-*-cw).
+// alltoall against sendrecv of one process for 8 A100: 50.3 and 42.0 us for 128 and 16 messages (corpus
+// a100-80x8-*-cw).
 constexpr auto per_message = sim::Time::nanoseconds(74);
 
 }  // namespace
@@ -52,6 +55,10 @@ sim::Time with_launch(sim::Time kernel, sim::Time floor) {
   if (larger <= 0) return sim::Time{};
   const double ratio = std::min(k, f) / larger;
   return std::max(kernel, sim::Time::from_us(larger * std::pow(1 + ratio * ratio * ratio * ratio, 0.25)));
+}
+
+sim::Time call_time(const CollectiveModel& model, Op op, sim::Time kernel) {
+  return with_launch(kernel, model.launch_floor(op));
 }
 
 }  // namespace linkcast::workloads

@@ -154,9 +154,15 @@ class Reader {
       }
     }
     if (!card || !read || machine_.topology.empty()) return std::nullopt;
+    std::optional<topologies::Cluster> cluster;
     try {
-      const auto one = clusters_(machine_, read->gpus);
-      const auto& machine = one.machine(0);
+      cluster = clusters_(machine_, read->gpus);
+    } catch (const sim::InputError& e) {
+      trace::relocate(problems_, root_.get("topology")->place, e);
+      return std::nullopt;
+    }
+    try {
+      const auto& machine = cluster->machine(0);
       const auto& gpu = machine.gpu_model(machine.gpus()[0]);
       return wanted ? serving_recording(*card, *read, *wanted, gpu, compute_efficiency(gpu, read->precision))
                     : step_recording(*card, *read, gpu);

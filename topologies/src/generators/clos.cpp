@@ -310,8 +310,7 @@ class Clos {
     }
     const auto per_node = place_.size();
     std::vector<std::uint16_t> cable;
-    for (const auto& n : p_.nics)
-      cable.push_back(b_.cable_model(std::min(n.rate, p_.switches[0].rate), p_.cable_latency[0]));
+    for (const auto& n : p_.nics) cable.push_back(b_.cable_model(std::min(n.rate, p_.switches[0].rate), 0));
     b_.data->cables.reserve(b_.data->places.size());
     for (std::size_t port = 0; port < b_.data->places.size(); ++port) {
       const auto& at = b_.data->places[port];
@@ -335,7 +334,7 @@ class Clos {
   void make_spines() {
     if (n_.uplinks == 0) return;
     const auto spine_model = b_.switch_model(p_.switches[1]);
-    const auto up = b_.cable_model(up_rate_[0], p_.cable_latency[1]);
+    const auto up = b_.cable_model(up_rate_[0], 1);
     std::vector<SwitchId> spines;  // by plane, group, spine
     for (int plane = 0; plane < n_.planes; ++plane) {
       for (std::int64_t g = 0; g < n_.groups; ++g) {
@@ -362,7 +361,7 @@ class Clos {
 
   void make_cores(const std::vector<SwitchId>& spines) {
     const auto model = b_.switch_model(p_.switches[2]);
-    const auto up = b_.cable_model(up_rate_[1], p_.cable_latency[2]);
+    const auto up = b_.cable_model(up_rate_[1], 2);
     std::vector<SwitchId> cores;  // by plane, core group, core
     for (int plane = 0; plane < n_.planes; ++plane) {
       for (std::int64_t k = 0; k < n_.spines_per_group; ++k) {

@@ -45,7 +45,7 @@ void add_routers(NetworkBuild& b, std::int64_t count, int per_group) {
     const auto& place = b.data->places[port];
     const auto router = SwitchId{static_cast<std::uint32_t>(place.node / b.plan.nodes_per_router)};
     const auto rate = std::min(b.plan.nics[static_cast<std::size_t>(place.nic)].rate, b.plan.switches[0].rate);
-    b.connect(static_cast<std::uint32_t>(port), b.data->end(router), b.cable_model(rate, b.plan.cable_latency[0]), 1);
+    b.connect(static_cast<std::uint32_t>(port), b.data->end(router), b.cable_model(rate, 0), 1);
   }
 }
 
@@ -64,8 +64,8 @@ std::shared_ptr<Network::Data> generate_dragonfly(NetworkBuild& b) {
   const auto router = [&](std::int64_t group, std::int64_t i) {
     return b.data->end(SwitchId{static_cast<std::uint32_t>(group * a + i)});
   };
-  const auto local = b.cable_model(p.switches[0].rate, p.cable_latency[1]);
-  const auto global = b.cable_model(p.switches[0].rate, p.cable_latency[2]);
+  const auto local = b.cable_model(p.switches[0].rate, 1);
+  const auto global = b.cable_model(p.switches[0].rate, 2);
   for (std::int64_t group = 0; group < g; ++group) {
     for (std::int64_t i = 0; i < a; ++i)
       for (auto j = i + 1; j < a; ++j) b.connect(router(group, i), router(group, j), local, p.local_links);
@@ -95,7 +95,7 @@ std::shared_ptr<Network::Data> generate_torus(NetworkBuild& b) {
   if (!check(b, {routers, links})) return nullptr;
 
   add_routers(b, routers, 0);
-  const auto model = b.cable_model(p.switches[0].rate, p.cable_latency[1]);
+  const auto model = b.cable_model(p.switches[0].rate, 1);
   for (std::int64_t r = 0; r < routers; ++r) {
     std::int64_t stride = 1;
     for (const int n : p.dims) {

@@ -63,16 +63,20 @@ std::uint16_t NetworkBuild::switch_model(const SwitchModel& m) {
   return static_cast<std::uint16_t>(models.size() - 1);
 }
 
-std::uint16_t NetworkBuild::cable_model(sim::Rate rate, sim::Time latency) {
-  return data->cable_model(rate, latency, "up");
+std::uint16_t NetworkBuild::cable_model(sim::Rate rate, int tier) {
+  return data->cable_model(rate, plan.cable_latency[tier], "up", plan.cable_metres[tier]);
 }
 
-std::uint16_t Network::Data::cable_model(sim::Rate rate, sim::Time latency, const std::string& state) {
-  const auto known = std::ranges::find_if(
-      cable_models, [&](const CableModel& c) { return c.bare == rate && c.latency == latency && c.state == state; });
-  if (known != cable_models.end()) return static_cast<std::uint16_t>(known - cable_models.begin());
+std::uint16_t Network::Data::cable_model(sim::Rate rate, sim::Time latency, const std::string& state, double metres) {
+  for (std::size_t i = 0; i < cable_models.size(); ++i) {
+    const auto& c = cable_models[i];
+    const auto kind = static_cast<std::uint16_t>(i);
+    if (c.bare == rate && c.latency == latency && c.state == state && metres_of(kind) == metres) return kind;
+  }
   const auto payload = std::max(rate * std::min(model.efficiency(), 1.0), sim::Rate::bytes_per_second(1));
   cable_models.push_back({fmt::format("{:g} Gb/s", rate.GBps() * 8), rate, payload, latency, state});
+  cable_metres.resize(cable_models.size());
+  cable_metres.back() = metres;
   return static_cast<std::uint16_t>(cable_models.size() - 1);
 }
 
@@ -109,7 +113,7 @@ std::shared_ptr<Network::Data> generate_ideal(NetworkBuild& b) {
       b.data->end(b.add_switch(0, b.switch_model({"ideal", 0, sim::Rate::unlimited(), sim::Time{}, true})));
   for (std::size_t p = 0; p < b.data->places.size(); ++p) {
     const auto& nic = b.plan.nics[static_cast<std::size_t>(b.data->places[p].nic)];
-    b.connect(static_cast<std::uint32_t>(p), leaf, b.cable_model(nic.rate, sim::Time{}), 1);
+    b.connect(static_cast<std::uint32_t>(p), leaf, b.data->cable_model(nic.rate, sim::Time{}, "up"), 1);
   }
   return b.data;
 }

@@ -26,6 +26,7 @@ struct NetworkPlan {
   static constexpr int tiers = 3;
   SwitchModel switches[tiers];       // leaf, spine, core; a torus or dragonfly has the first only
   sim::Time cable_latency[tiers];    // NIC-leaf, leaf-spine, spine-core
+  double cable_metres[tiers] = {};   // the same; 0: nobody said how long
   sim::Rate uplink_rate[tiers - 1];  // of a leaf's, of a spine's; default: the port rate of the switches
 
   int nodes_per_unit = 0;
@@ -70,7 +71,8 @@ class NetworkBuild {
   bool fits(double switches, double cables) const;
   void add_machines();
   std::uint16_t switch_model(const SwitchModel& m);
-  std::uint16_t cable_model(sim::Rate rate, sim::Time latency);
+  /// A cable of that rate in that tier of the plan (0 NIC-leaf, 1, 2).
+  std::uint16_t cable_model(sim::Rate rate, int tier);
   SwitchId add_switch(int tier, std::uint16_t model, int rail = -1, int plane = -1, int group = -1);
   /// Parallel cables; one by one where each flow takes a single one of them.
   void connect(std::uint32_t a, std::uint32_t b, std::uint16_t model, int count);

@@ -267,7 +267,7 @@ void Engine::try_meeting(std::uint32_t c) {
   const auto time = options_.keep_communication && measured != Time{} ? measured : cost.time;
   auto* total = count_call(
       {g.label, static_cast<int>(head.op), static_cast<int>(communicator.ranks.size()), bytes.count()}, cost, measured);
-  start(std::move(members), &cost, c, time, total);
+  start(std::move(members), &cost, c, stretched(time, cost, *total), total);
 }
 
 ReplayedTotal* Engine::count_call(const TotalKey& key, const Cost& cost, Time measured) {
@@ -290,6 +290,15 @@ ReplayedTotal* Engine::count_call(const TotalKey& key, const Cost& cost, Time me
     ++total.measured_count;
   }
   return &total;
+}
+
+Time Engine::stretched(Time time, const Cost& cost, const ReplayedTotal& total) const {
+  if (options_.stretch.empty() || !cost.between_nodes) return time;
+  const auto found = options_.stretch.find({total.communicator, total.operation});
+  if (found == options_.stretch.end()) return time;
+  const double us = time.us() * found->second;
+  if (!(us < most_us)) too_long();
+  return Time::from_us(us);
 }
 
 /// Whether all ranks that have not come to the first open call of a communicator will never: their recordings have
@@ -342,7 +351,7 @@ void Engine::try_message(Flight* f) {
   if (measured == Time::max()) measured = Time{};
   const auto time = options_.keep_communication && measured != Time{} ? measured : cost.time;
   auto* total = count_call({groups_[c].label, -1, 2, bytes.count()}, cost, measured);
-  start(std::move(members), &cost, c, time, total);
+  start(std::move(members), &cost, c, stretched(time, cost, *total), total);
 }
 
 void Engine::start(std::vector<Flight*> members, const Cost* cost, std::uint32_t communicator, Time duration,

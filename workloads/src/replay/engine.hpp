@@ -139,6 +139,7 @@ class Engine {
   void start(std::vector<Flight*> members, const Cost* cost, std::uint32_t communicator, sim::Time duration,
              ReplayedTotal* total);
   ReplayedTotal* count_call(const TotalKey& key, const Cost& cost, sim::Time measured);
+  sim::Time stretched(sim::Time time, const Cost& cost, const ReplayedTotal& total) const;
   void end(Activity* a);
   void ended_flight(Flight* f, const Path& path);
   void repace(std::size_t r);

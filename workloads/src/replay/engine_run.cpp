@@ -59,8 +59,8 @@ bool Engine::release_message() {
   const auto& members = recording_.communicators[key.communicator].ranks;
   const auto& cost = costs_.message(members[static_cast<std::size_t>(key.from)],
                                     members[static_cast<std::size_t>(key.to)], f->o.bytes);
-  start({f}, &cost, key.communicator, cost.time,
-        count_call({groups_[key.communicator].label, -1, 2, f->o.bytes.count()}, cost, f->o.measured));
+  auto* total = count_call({groups_[key.communicator].label, -1, 2, f->o.bytes.count()}, cost, f->o.measured);
+  start({f}, &cost, key.communicator, stretched(cost.time, cost, *total), total);
   return true;
 }
 

@@ -1,6 +1,8 @@
 // See group_costs.hpp. NICs of a machine are shared by the sibling communicators that use its other GPUs: alone, a
 // communicator may spread over U of them; when all siblings run, each has its even share S, and what links decide takes
-// max(1, U / S) times as long. Siblings do run together: they are parts of one program.
+// max(1, U / S) times as long. Siblings do run together: they are parts of one program. On a machine that is not as the
+// first (a NIC is down) the siblings' own choices of NICs are counted: of the one that most of them crowd on, a
+// communicator has its share.
 #include "group_costs.hpp"
 
 #include <fmt/format.h>
@@ -46,11 +48,41 @@ double crowding(const CollectiveModel& model, const topologies::Fabric& machine,
   return std::max(1.0, static_cast<double>(used.size()) / std::max(fair, 1e-9));
 }
 
+/// Communicators on the other GPUs of a machine that are as this one: moved on, and none of them on another's GPUs.
+std::vector<std::vector<int>> siblings_of(const std::vector<int>& gpus, int all) {
+  std::vector<std::vector<int>> out{gpus};
+  std::set<int> taken{gpus.begin(), gpus.end()};
+  for (int shift = 1; shift < all; ++shift) {
+    std::vector<int> moved;
+    for (const int g : gpus) moved.push_back((g + shift) % all);
+    if (std::ranges::any_of(moved, [&](int g) { return taken.contains(g); })) continue;
+    taken.insert(moved.begin(), moved.end());
+    out.push_back(std::move(moved));
+  }
+  return out;
+}
+
+/// How much of each NIC of node 0's machine a communicator's rings load, out of what they send in all.
+std::map<int, double> nic_loads(const models::nccl::Communicator& c) {
+  std::map<int, double> out;
+  const int channels = c.channels().comm;
+  for (int i = 0; i < channels; ++i) out[c.ring_net(i, 0).send_net] += 1.0 / channels;
+  return out;
+}
+
+/// Whether something in the network is not as it was built.
+bool damaged(const topologies::Network& net) {
+  return std::ranges::any_of(net.switches(), [](const auto& s) { return !s.up; }) ||
+         std::ranges::any_of(net.cables(), [](const auto& c) { return !c.up; }) ||
+         std::ranges::any_of(net.cable_models(), [](const auto& m) { return m.state != "up"; });
+}
+
 }  // namespace
 
 GroupCosts::GroupCosts(const topologies::Cluster& cluster, CommunicatorOptions options)
     : cluster_{cluster}, options_{std::move(options)} {
   options_.launch_floor = sim::Time{};
+  network_damaged_ = damaged(cluster.network());
 }
 GroupCosts::~GroupCosts() = default;
 
@@ -80,13 +112,37 @@ std::size_t GroupCosts::model_of(const std::vector<int>& ranks) {
         "not told apart");
   std::string shape = fmt::format("{}|", fmt::join(gpus, ","));
   for (const int n : nodes) shape += fmt::format("{},", n - nodes[0]);
+  if (cluster_.kinds() > 1)
+    for (const int n : nodes) shape += fmt::format("k{}", cluster_.kind_of(n));
+  if (network_damaged_ && nodes.size() > 1) shape += fmt::format("at {}", nodes[0]);
   if (const auto found = by_shape_.find(shape); found != by_shape_.end()) return found->second;
   auto job = cluster_.job(nodes, gpus);
   const auto& machine = cluster_.machine(nodes[0]);
   CollectiveModel model{std::move(job), options_};
-  const double crowded = nodes.size() > 1 ? crowding(model, machine, static_cast<int>(gpus.size())) : 1;
+  double crowded = nodes.size() > 1 ? crowding(model, machine, static_cast<int>(gpus.size())) : 1;
+  const bool alike =
+      std::ranges::all_of(nodes, [&](int n) { return cluster_.kind_of(n) == cluster_.kind_of(nodes[0]); });
+  for (std::size_t i = 0; !alike && i < nodes.size(); ++i)
+    crowded = std::max(crowded, crowding_at(nodes[i], nodes[i == 0 ? 1 : 0], gpus));
   models_.push_back(std::make_unique<Model>(Model{std::move(model), nodes.size() > 1, crowded}));
   return by_shape_[shape] = models_.size() - 1;
+}
+
+double GroupCosts::crowding_at(int node, int other, const std::vector<int>& gpus) {
+  const auto key = fmt::format("{}|{}|{}", cluster_.kind_of(node), cluster_.kind_of(other), fmt::join(gpus, ","));
+  if (const auto found = crowding_.find(key); found != crowding_.end()) return found->second;
+  const std::vector<int> pair{node, other};
+  std::map<int, double> all, own;
+  const auto siblings = siblings_of(gpus, cluster_.gpus_per_node());
+  for (std::size_t s = 0; siblings.size() > 1 && s < siblings.size(); ++s) {
+    const auto loads =
+        nic_loads(communicator_of(cluster_.job(pair, siblings[s]), options_.nccl, options_.env, options_.tuner));
+    for (const auto& [nic, load] : loads) all[nic] += load;
+    if (s == 0) own = loads;
+  }
+  double most = 1;
+  for (const auto& [nic, load] : own) most = std::max(most, all[nic] / load);
+  return crowding_[key] = most;
 }
 
 const Cost& GroupCosts::cost(std::size_t m, Op op, sim::Bytes bytes, int root) {

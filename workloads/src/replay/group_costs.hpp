@@ -54,11 +54,15 @@ class GroupCosts {
     }
   };
   std::size_t model_of(const std::vector<int>& ranks);
+  /// On a node that is not of the first one's kind.
+  double crowding_at(int node, int other, const std::vector<int>& gpus);
   const Cost& cost(std::size_t model, models::nccl::Op op, sim::Bytes bytes, int root);
 
   const topologies::Cluster& cluster_;
   CommunicatorOptions options_;
+  bool network_damaged_ = false;
   std::map<std::string, std::size_t> by_shape_;
+  std::map<std::string, double> crowding_;
   std::vector<std::unique_ptr<Model>> models_;
   std::vector<std::size_t> of_communicator_;
   std::unordered_map<std::uint64_t, std::size_t> of_pair_;

@@ -63,12 +63,17 @@ Ranks::Ranks(const Plan& plan) : plan_{plan} {
       expert *= plan.pp;
     }
   }
+  // Products that do not fit are refused elsewhere; here they must only not divide by zero.
+  for (auto* s : {&tp_stride_, &cp_stride_, &dp_stride_, &pp_stride_, &etp_stride_, &ep_stride_, &edp_stride_})
+    *s = std::max(1, *s);
+  origin_ = plan.follow - plan.follow / pp_stride_ % plan.pp * pp_stride_;
   consistent_ = plan.ep == 1 || plan.pp == 1 || expert_pp == pp_stride_;
 }
 
 std::vector<int> Ranks::along(int stage, int n, int stride) const {
   std::vector<int> out;
-  for (int i = 0; i < n; ++i) out.push_back(of_stage(stage) + i * stride);
+  const int first = of_stage(stage) - origin_ / stride % n * stride;
+  for (int i = 0; i < n; ++i) out.push_back(first + i * stride);
   return out;
 }
 std::vector<int> Ranks::tensor(int stage) const { return along(stage, plan_.tp, tp_stride_); }
@@ -78,8 +83,10 @@ std::vector<int> Ranks::expert_tensor(int stage) const { return along(stage, pla
 std::vector<int> Ranks::expert_data(int stage) const { return along(stage, edp_, edp_stride_); }
 std::vector<int> Ranks::data(int stage) const {
   std::vector<int> out;
+  const int first =
+      of_stage(stage) - origin_ / dp_stride_ % plan_.dp * dp_stride_ - origin_ / cp_stride_ % plan_.cp * cp_stride_;
   for (int d = 0; d < plan_.dp; ++d)
-    for (int c = 0; c < plan_.cp; ++c) out.push_back(of_stage(stage) + d * dp_stride_ + c * cp_stride_);
+    for (int c = 0; c < plan_.cp; ++c) out.push_back(first + d * dp_stride_ + c * cp_stride_);
   std::ranges::sort(out);
   return out;
 }

@@ -1,6 +1,7 @@
 // Which layers and ranks belong together: stages and chunks of a pipeline, groups of ranks. Knows no time.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "linkcast/workloads/step.hpp"
@@ -25,13 +26,18 @@ class Ranks {
   std::vector<int> expert_tensor(int stage) const;
   std::vector<int> expert_data(int stage) const;  // who shares the same experts
   std::vector<int> pipeline() const;
-  int of_stage(int stage) const { return stage * pp_stride_; }
+  int of_stage(int stage) const { return origin_ + stage * pp_stride_; }
+  PlanPlace place_of(int rank) const {
+    return {rank / pp_stride_ % plan_.pp,
+            plan_.ep > 1 ? rank / edp_stride_ % edp_ : rank / dp_stride_ % std::max(1, plan_.dp)};
+  }
   /// False: dense and expert layers would have different stages.
   bool consistent() const { return consistent_; }
 
  private:
   std::vector<int> along(int stage, int n, int stride) const;
   Plan plan_;
+  int origin_ = 0;  // the rank of stage 0 in whose place those of the other stages are
   int tp_stride_ = 1, cp_stride_ = 1, dp_stride_ = 1, pp_stride_ = 1;
   int etp_stride_ = 1, ep_stride_ = 1, edp_stride_ = 1, edp_ = 1;
   bool consistent_ = true;

@@ -137,6 +137,8 @@ Plan checked(const ModelCard& card, Plan p, const models::GpuModel* gpu) {
                       micro_batches));
     if (layers < 2 * p.pp && layers < p.pp) say("too few layers for DualPipe");
   }
+  if (p.follow < 0 || p.follow >= p.gpus)
+    say(fmt::format("there is no rank {} to follow", p.follow), fmt::format("the ranks are 0 to {}", p.gpus - 1));
   if (!step::Ranks{p}.consistent())
     say("this order gives dense and expert layers different pipeline stages", "put pp last: [tp, cp, ep, dp, pp]");
   if (gpu != nullptr && p.precision == Precision::fp8 && gpu->peak_fp8 <= 0)

@@ -93,6 +93,7 @@ Plan read_plan(std::string_view yaml, const std::string& where, int line, int co
   whole("gradient_bytes", p.gradient_bytes, 2);
   whole("node_limit", p.node_limit, 1);
   whole("per_node", p.per_node, 1);
+  whole("follow", p.follow, 0);
   flag("sequence_parallel", p.sequence_parallel);
   flag("reshard", p.reshard);
   flag("overlap_grad_reduce", p.overlap_grad_reduce);

@@ -42,6 +42,17 @@ std::uint32_t add_group(Recording& r, const char* kind, int stage, std::vector<i
 
 }  // namespace step
 
+namespace {
+Plan completed(Plan p) {
+  const std::int64_t model = std::max<std::int64_t>(1, std::int64_t{p.tp} * p.cp * p.pp);
+  if (p.dp == 0) p.dp = static_cast<int>(std::max<std::int64_t>(1, p.gpus / model));
+  return p;
+}
+}  // namespace
+
+PlanPlace place_of(const Plan& plan, int rank) { return step::Ranks{completed(plan)}.place_of(rank); }
+int recorded_rank(const Plan& plan, int stage) { return step::Ranks{completed(plan)}.of_stage(stage); }
+
 Recording step_recording(const ModelCard& card, const Plan& wanted, const models::GpuModel& gpu,
                          const ComputeEfficiency& efficiency) {
   const auto plan = checked(card, wanted, &gpu);
@@ -77,9 +88,11 @@ Recording step_recording(const ModelCard& card, const Plan& wanted, const models
     if (data.size() > 1) {
       const auto shards = static_cast<std::size_t>(step::shards_of(plan));
       if (shards < data.size()) {
-        g.data = step::add_group(out, "dp", s, {data.begin(), data.begin() + static_cast<std::ptrdiff_t>(shards)});
+        const auto mine = static_cast<std::size_t>(std::ranges::find(data, ranks.of_stage(s)) - data.begin());
+        const auto first = data.begin() + static_cast<std::ptrdiff_t>(mine / shards * shards);
+        g.data = step::add_group(out, "dp", s, {first, first + static_cast<std::ptrdiff_t>(shards)});
         std::vector<int> replicas;
-        for (std::size_t i = 0; i < data.size(); i += shards) replicas.push_back(data[i]);
+        for (std::size_t i = mine % shards; i < data.size(); i += shards) replicas.push_back(data[i]);
         g.replicas = step::add_group(out, "dp replicas", s, replicas);
       } else {
         g.data = g.replicas = step::add_group(out, "dp", s, data);

@@ -29,17 +29,23 @@ std::string_view name_of(BomKind k);  // "server", "gpu", "nic", "switch", "opti
 /// One kind of part.
 struct BomLine {
   BomKind kind = BomKind::other;
-  std::string part;  // "dgx-h100", "qm9700", "400G transceiver", "DAC 3 m"
+  std::string part;  // "h100-8 (dgx-h100)", "qm9700", "2x400G transceiver", "400G copper, 3 m"
   std::string tier;  // "leaf", "nic-leaf"; may be empty
   std::int64_t count = 0;
-  Band usd, watts;  // of one
+  double share = 1;                    // of them that counts here: a job pays its part of a network that others use too
+  Band usd, watts;                     // of one
+  bool priced = true, metered = true;  // whether there is a figure at all: else zeros, and a note
   std::string source, date;
+
+  Band total_usd() const { return usd * (static_cast<double>(count) * share); }
+  Band total_watts() const { return watts * (static_cast<double>(count) * share); }
 };
 
 struct BillOfMaterials {
   std::vector<BomLine> lines;
-  int gpus = 0, nodes = 0;
-  std::vector<std::string> notes;  // what has no price, what was assumed
+  int gpus = 0, nodes = 0;            // of the machines, whether or not a job uses all GPUs of each
+  std::vector<std::string> unpriced;  // "rosetta": parts without a price, so that capex() is too low
+  std::vector<std::string> notes;     // what has no price, what was assumed
 
   Band capex() const;          // USD
   Band power() const;          // W at typical load, without PUE
@@ -63,6 +69,8 @@ class Prices {
   std::shared_ptr<const Data> data_;
 };
 
+/// Of a job (Cluster::job): its machines whole, and of the network the share that its ports have of all ports. What is
+/// down counts: it was bought.
 BillOfMaterials bill_of_materials(const topologies::Cluster& cluster, const Prices& prices);
 std::string to_csv(const BillOfMaterials& bom);
 
@@ -70,11 +78,17 @@ std::string to_csv(const BillOfMaterials& bom);
 struct Economics {
   Band usd_per_gpu_hour;  // capex over its years, energy with PUE, hosting
   Band energy_usd_per_year;
+  double kwh_per_year = 0;    // typical, with PUE
   double facility_watts = 0;  // typical, with PUE
+  double tokens_per_second = 0;
   std::optional<Band> usd_per_million_tokens;
   std::vector<std::string> assumptions;
 };
 /// `tokens_per_second`: of the whole cluster; 0: not known. `goodput`: the share of time that is not lost.
 Economics economics(const BillOfMaterials& bom, const Prices& prices, double tokens_per_second = 0, double goodput = 1);
+
+std::string to_text(const BillOfMaterials& bom, const Economics& economics);
+/// JSON of schema linkcast.bom/1 (docs/cost.md). `topology`: what was counted.
+std::string json_report(const BillOfMaterials& bom, const Economics& economics, std::string_view topology);
 
 }  // namespace linkcast::planning

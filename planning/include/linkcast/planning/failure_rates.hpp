@@ -63,7 +63,7 @@ class FailureRates {
   static std::shared_ptr<const FailureRates> read(const std::string& path);
   static std::shared_ptr<const FailureRates> parse(std::string_view text, const std::string& where);
   /// The value of the scenario key `rates`: a path beside the scenario file, or a map of the file's `rates`. Problems
-  /// go to `problems`.
+  /// go to `problems`; those inside a file of rates are thrown, as sim::InputError with their own places.
   static std::shared_ptr<const FailureRates> of_scenario(const workloads::trace::Value& v,
                                                          workloads::trace::Problems& problems);
 

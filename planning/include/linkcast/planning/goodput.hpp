@@ -22,7 +22,7 @@ struct Reliability {
   sim::Time checkpoint_time;                     // for which training stands still
   sim::Time detection_time;                      // from the failure until the restart begins
   sim::Time restart_time;                        // until training goes on from the checkpoint
-  int spares = 0;                                // nodes that wait
+  std::optional<int> spares;                     // nodes that wait; none: as many as it takes
   std::optional<sim::Time> repair_time;          // of nodes and parts, instead of what the rates say
   double predicted = 0;  // share of interruptions seen coming: a checkpoint is written first, nothing to detect
   sim::Time planned_every, planned_time;  // maintenance, after a checkpoint; zero: none
@@ -61,6 +61,8 @@ struct CauseShare {
 struct Goodput {
   Spread share;          // of the duration, useful
   Spread interruptions;  // unplanned
+  Spread spares_needed;  // nodes in repair at once, at most: so many spares, and nothing waits for a node
+  std::optional<int> spares;
   Lost lost;
   double mtbf_hours = 0;                                         // duration over mean interruptions; 0: none
   sim::Time checkpoint_interval, daly_interval, young_interval;  // used; the two formulas (zero: nothing interrupts)
@@ -83,6 +85,7 @@ std::string json_report(const Goodput& goodput);
 struct Trial {
   sim::Time useful, checkpoint, lost_work, restart, spares, degraded;
   int interruptions = 0;
+  int in_repair = 0;  // nodes at once, at most
 };
 Trial simulate_one(const Reliability& reliability, std::span<const FailingPart> parts, int trial);
 

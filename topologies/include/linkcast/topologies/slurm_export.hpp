@@ -1,6 +1,7 @@
-// A cluster as Slurm's topology.conf. Knows no reader.
+// A cluster as Slurm's topology.conf, and nodes of it as Slurm lists them. Knows no reader.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "linkcast/topologies/cluster.hpp"
@@ -12,5 +13,8 @@ namespace linkcast::topologies {
 /// higher tier that serve the same switches below. Where a machine is an NVLink domain of several hosts its name stands
 /// for the domain. Throws sim::InputError: no network, or one without tiers (an ideal switch is a tree of one).
 std::string to_slurm_topology(const Cluster& cluster);
+
+/// "node[0-15,40]", in the order given: what placed(cluster, host_list) takes.
+std::string host_list(const Cluster& cluster, std::span<const int> nodes);
 
 }  // namespace linkcast::topologies

@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "linkcast/topologies/cluster.hpp"
@@ -36,6 +37,9 @@ struct RecordingReplayOptions {
   std::uint64_t seed = 1;
   bool share = true;                // computing and communication take SMs and links from each other
   bool keep_communication = false;  // communication takes as long as recorded, where that is known
+  /// (communicator, operation) as in ReplayedTotal -> its calls between nodes take so many times as long: others use the
+  /// network too.
+  std::map<std::pair<std::string, std::string>, double> stretch;
   std::function<void(const ReplayedOperation&)> each;
   std::function<void(std::int64_t operations, sim::Time now)> progress;
   std::stop_token stop;

@@ -103,12 +103,23 @@ struct Plan {
   bool check_memory = true;       // refuse what does not fit
   int gradient_bytes = 4;         // of what is reduced: 4 (Megatron's default), 2
   sim::Bytes bucket = sim::Bytes{0};  // of gradients and parameters; 0: Megatron's, max(40 M, 1 M x dp) elements
+  int follow = 0;  // the ranks that are recorded: those of each stage that lie with this one in tp, cp, ep and dp
   std::vector<std::string> order{"tp", "cp", "ep", "dp", "pp"};  // the fastest first: Megatron's default
 };
 
 /// From a YAML (or JSON) map: `{tp: 8, pp: 16, gpus: 16384, global_batch: 2048, …}`. `line` and `column`: where the
 /// text stands in the file `where`. Throws sim::InputError with all problems, each at its place.
 Plan read_plan(std::string_view yaml, const std::string& where, int line = 1, int column = 1);
+
+/// Where a rank stands: its pipeline stage, and the ranks that meet in every layer (its tensor, context and expert
+/// groups), which wait for the slowest among them many times in each step.
+struct PlanPlace {
+  int stage = 0, replica = 0;
+  auto operator<=>(const PlanPlace&) const = default;
+};
+PlanPlace place_of(const Plan& plan, int rank);
+/// The rank of a stage whose operations are recorded (Plan::follow).
+int recorded_rank(const Plan& plan, int stage);
 
 struct MemoryNeed {  // bytes of the GPU that needs most
   double parameters = 0, gradients = 0, optimizer = 0, activations = 0, other = 0;

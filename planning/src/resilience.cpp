@@ -1,0 +1,289 @@
+// See resilience.hpp. Classes of alike parts, one evaluation for each class and fault, pairs by sampling; all of them
+// on as many threads as there are, each result in its own place, so that the number of threads changes nothing.
+#include "linkcast/planning/resilience.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/workloads/step.hpp"
+#include "resilience_goodput.hpp"
+#include "resilience_targets.hpp"
+#include "symmetry.hpp"
+
+namespace linkcast::planning {
+namespace {
+
+using workloads::ScenarioFile;
+
+/// SplitMix64 as a counter-based stream: the n-th number of a seed.
+std::uint64_t random_bits(std::uint64_t seed, std::uint64_t n) {
+  auto z = seed * 0x9e3779b97f4a7c15ULL + (n + 1) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+/// What faults do to all targets together.
+struct Outcome {
+  bool outage = false;
+  std::string reason, bound_by;
+  sim::Time time;
+  double slowdown = 1;
+  std::vector<std::string> jobs;
+};
+
+class Worker {
+ public:
+  Worker(const std::vector<Target>& targets, const ResilienceOptions& options)
+      : targets_{targets}, evaluator_{options.profile, options.stop} {}
+
+  Outcome run(std::span<const Fault> faults) {
+    Outcome out;
+    bool first = true;
+    for (const auto& t : targets_) {
+      std::vector<Fault> here{faults.begin(), faults.end()};
+      for (auto& f : here) f.element = *t.elements->find(f.element.name);  // as that job's nodes are counted
+      const auto e = evaluated(t, here);
+      const double slowdown = ratio(e.time, t.baseline.time);
+      if (targets_.size() > 1 && (e.outage || slowdown > 1 + least_difference)) out.jobs.push_back(t.name);
+      if (e.outage) {
+        if (!out.outage) out.reason = e.outage_reason;
+        out.outage = true;
+      } else if (first || slowdown > out.slowdown) {
+        out.slowdown = slowdown;
+        out.time = e.time;
+        out.bound_by = e.bound_by;
+        first = false;
+      }
+    }
+    return out;
+  }
+
+ private:
+  // Below what the model can tell: such a job is not counted as hit.
+  static constexpr double least_difference = 1e-3;
+
+  static double ratio(sim::Time a, sim::Time b) {
+    return b == sim::Time{} ? 1 : static_cast<double>(a.ps()) / static_cast<double>(b.ps());
+  }
+
+  Evaluation evaluated(const Target& t, const std::vector<Fault>& faults) {
+    auto all = t.standing;
+    all.insert(all.end(), faults.begin(), faults.end());
+    return evaluate(evaluator_, apply(t.scenario, *t.elements, all));
+  }
+
+  const std::vector<Target>& targets_;
+  Evaluator evaluator_;
+};
+
+/// Runs `task(worker, i)` for 0 <= i < n on threads. The first exception by number is thrown on.
+void on_all_cores(std::size_t n, const std::vector<Target>& targets, const ResilienceOptions& options,
+                  std::uint64_t done_before, std::uint64_t all, const std::function<void(Worker&, std::size_t)>& task) {
+  const auto cores = std::max(1u, std::thread::hardware_concurrency());
+  const auto wanted = options.threads > 0 ? static_cast<std::size_t>(options.threads) : std::size_t{cores};
+  const auto threads = std::min(wanted, std::max<std::size_t>(n, 1));
+  std::atomic<std::size_t> next{0};
+  std::uint64_t done = done_before;
+  std::mutex lock;
+  std::map<std::size_t, std::exception_ptr> failed;
+  const auto work = [&] {
+    Worker worker{targets, options};
+    while (!options.stop.stop_requested()) {
+      const auto i = next++;
+      if (i >= n) return;
+      try {
+        task(worker, i);
+      } catch (...) {
+        const std::scoped_lock hold{lock};
+        failed.emplace(i, std::current_exception());
+        return;
+      }
+      const std::scoped_lock hold{lock};
+      ++done;
+      if (options.progress) options.progress(done, all);
+    }
+  };
+  std::vector<std::jthread> pool;
+  for (std::size_t t = 1; t < threads; ++t) pool.emplace_back(work);
+  work();
+  pool.clear();
+  if (!failed.empty()) std::rethrow_exception(failed.begin()->second);
+}
+
+struct Case {
+  Fault fault;
+  std::int64_t count = 0;
+};
+
+std::string fault_text(const Fault& f) {
+  switch (f.kind) {
+    case FaultKind::fail:
+      return "fails";
+    case FaultKind::degrade:
+      return fmt::format("at {:g} % of its rate", f.share * 100);
+    case FaultKind::errors:
+      return fmt::format("bit error rate {:g}", f.bit_error_rate);
+    case FaultKind::slow:
+      return fmt::format("{:g} times as slow", f.factor);
+  }
+  return {};
+}
+
+/// The faults that one part is tried with.
+std::vector<Fault> faults_of_part(const Element& e, const ResilienceStudy& study, bool computes) {
+  Fault f;
+  f.element = e;
+  const bool bundle = e.kind == ElementKind::leaf_spine_cable || e.kind == ElementKind::spine_core_cable;
+  if (bundle && e.count > 1) f.count = 1;  // single faults are of single cables
+  std::vector<Fault> out{f};
+  if (!study.degraded) return out;
+  const bool link =
+      bundle || e.kind == ElementKind::nic || e.kind == ElementKind::nvlink || e.kind == ElementKind::pcie_link;
+  if (link && e.rate > sim::Rate{}) {
+    f.kind = FaultKind::degrade;
+    f.share = study.width;
+    out.push_back(f);
+    if (e.kind != ElementKind::pcie_link) {
+      f.kind = FaultKind::errors;
+      f.bit_error_rate = study.bit_error_rate;
+      out.push_back(f);
+    }
+  }
+  if (e.kind == ElementKind::gpu && computes) {
+    f.kind = FaultKind::slow;
+    f.factor = study.slow;
+    out.push_back(f);
+  }
+  return out;
+}
+
+double quantile(const std::vector<double>& sorted, double q) {
+  if (sorted.empty()) return 1;
+  const auto i = static_cast<std::size_t>(std::ceil(q * static_cast<double>(sorted.size())));
+  return sorted[std::min(sorted.size() - 1, i == 0 ? 0 : i - 1)];
+}
+
+/// Distinct pairs of parts, each part as likely as any other; a bundle counts for each of its cables.
+std::vector<std::pair<std::size_t, std::size_t>> sample_pairs(std::span<const Element> parts, int pairs,
+                                                              std::uint64_t seed) {
+  std::vector<std::int64_t> up_to;
+  std::int64_t sum = 0;
+  for (const auto& e : parts) up_to.push_back(sum += std::max(1, e.count));
+  std::vector<std::pair<std::size_t, std::size_t>> out;
+  if (parts.size() < 2) return out;
+  const auto pick = [&](std::uint64_t n) {
+    const auto at = static_cast<std::int64_t>(random_bits(seed, n) % static_cast<std::uint64_t>(sum));
+    return static_cast<std::size_t>(std::ranges::upper_bound(up_to, at) - up_to.begin());
+  };
+  std::uint64_t n = 0;
+  for (int i = 0; i < pairs; ++i) {
+    const auto a = pick(n++);
+    auto b = pick(n++);
+    while (a == b) b = pick(n++);
+    out.emplace_back(std::min(a, b), std::max(a, b));
+  }
+  return out;
+}
+
+PairSample summary(const std::vector<std::pair<std::size_t, std::size_t>>& pairs, const std::vector<Outcome>& outcomes,
+                   std::span<const Element> parts, const std::function<const Outcome&(std::size_t)>& alone) {
+  PairSample out;
+  out.sampled = static_cast<int>(pairs.size());
+  std::vector<double> slowdowns;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto& o = outcomes[i];
+    if (o.outage)
+      ++out.outages;
+    else
+      slowdowns.push_back(o.slowdown);
+    const auto [a, b] = pairs[i];
+    if (!o.outage || (!alone(a).outage && !alone(b).outage))
+      out.worst.push_back({parts[a].name, parts[b].name, o.outage, o.reason, o.slowdown});
+  }
+  std::ranges::sort(slowdowns);
+  out.median = quantile(slowdowns, 0.5);
+  out.p95 = quantile(slowdowns, 0.95);
+  out.most = slowdowns.empty() ? 1 : slowdowns.back();
+  std::ranges::stable_sort(out.worst, [](const auto& a, const auto& b) {
+    return a.outage != b.outage ? a.outage : !a.outage && a.slowdown > b.slowdown;
+  });
+  if (out.worst.size() > 10) out.worst.resize(10);
+  return out;
+}
+
+}  // namespace
+
+Resilience study_resilience(const ScenarioFile& scenario, const ResilienceStudy& study,
+                            const ResilienceOptions& options) {
+  Resilience out;
+  const auto set = targets_of(scenario, options.profile, options.stop);
+  out.title = set.title;
+  out.scenario = scenario.path;
+  out.baseline = set.targets.front().baseline;
+  out.assumptions = set.assumptions;
+
+  auto parts = set.elements->all();
+  if (!study.kinds.empty())
+    std::erase_if(parts, [&](const Element& e) { return std::ranges::find(study.kinds, e.kind) == study.kinds.end(); });
+  const auto classes = alike(*set.elements, parts, set.role);
+  std::vector<std::size_t> class_of(parts.size());
+  std::vector<Case> cases;
+  std::vector<std::size_t> first_case;  // by class: its plain failure
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    for (const auto m : classes[c].members) class_of[m] = c;
+    first_case.push_back(cases.size());
+    for (auto& f : faults_of_part(parts[classes[c].members.front()], study, set.computes))
+      cases.push_back({std::move(f), classes[c].count});
+  }
+  const auto pairs = sample_pairs(parts, study.pairs, study.seed);
+  const auto all = cases.size() + pairs.size();
+
+  std::vector<Outcome> outcomes(cases.size());
+  std::vector<char> ready(cases.size(), 0);
+  on_all_cores(cases.size(), set.targets, options, 0, all, [&](Worker& w, std::size_t i) {
+    outcomes[i] = w.run({&cases[i].fault, 1});
+    ready[i] = 1;
+  });
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!ready[i]) continue;
+    const auto& f = cases[i].fault;
+    const auto& o = outcomes[i];
+    out.rows.push_back({f.element.name, f.element.kind, cases[i].count, f.kind, fault_text(f), o.outage, o.reason,
+                        o.outage ? sim::Time{} : o.time, o.slowdown, o.bound_by, o.jobs});
+  }
+  std::ranges::stable_sort(out.rows, [](const auto& a, const auto& b) {
+    return a.outage != b.outage ? a.outage : !a.outage && a.slowdown > b.slowdown;
+  });
+
+  if (study.pairs > 0 && !options.stop.stop_requested()) {
+    const auto alone = [&](std::size_t part) -> const Outcome& { return outcomes[first_case[class_of[part]]]; };
+    std::vector<Outcome> of_pairs(pairs.size());
+    on_all_cores(pairs.size(), set.targets, options, cases.size(), all, [&](Worker& w, std::size_t i) {
+      const auto [a, b] = pairs[i];
+      for (const auto part : {a, b})
+        if (alone(part).outage) {
+          of_pairs[i] = alone(part);
+          return;
+        }
+      const ResilienceStudy dead{{}, false};
+      const std::vector<Fault> both{faults_of_part(parts[a], dead, false).front(),
+                                    faults_of_part(parts[b], dead, false).front()};
+      of_pairs[i] = w.run(both);
+    });
+    if (!options.stop.stop_requested()) out.pairs = summary(pairs, of_pairs, parts, alone);
+  }
+  out.interrupted = options.stop.stop_requested();
+  if (!out.interrupted) add_goodput(out, scenario, set.elements->cluster(), options);
+  return out;
+}
+
+}  // namespace linkcast::planning

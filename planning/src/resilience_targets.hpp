@@ -1,0 +1,38 @@
+// What a study of faults looks at: the workload of the scenario, or each of its jobs, with its time without the faults
+// that are studied.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "linkcast/planning/elements.hpp"
+#include "linkcast/planning/evaluate.hpp"
+#include "linkcast/planning/faults.hpp"
+
+namespace linkcast::planning {
+
+struct Target {
+  std::string name;  // of the job
+  workloads::ScenarioFile scenario;
+  std::shared_ptr<const Elements> elements;
+  std::vector<Fault> standing;  // the scenario's own, for the whole run
+  Evaluation baseline;
+};
+
+struct TargetSet {
+  std::string title;
+  std::vector<Target> targets;
+  std::shared_ptr<const Elements> elements;  // of all of them
+  std::function<int(int rank)> role;         // of a rank of those: job and pipeline stage
+  bool computes = false;
+  std::vector<std::string> assumptions;
+};
+
+/// Throws sim::InputError, also where the baseline cannot run.
+TargetSet targets_of(const workloads::ScenarioFile& scenario, std::shared_ptr<const topologies::Profile> profile,
+                     std::stop_token stop);
+
+}  // namespace linkcast::planning
