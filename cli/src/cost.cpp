@@ -49,8 +49,7 @@ int cost(const Options& o, Io& io) {
 
 void add_cost(Form root) {
   const auto o = std::make_shared<Options>();
-  auto form =
-      root.command("cost", "what a cluster is made of, costs and draws: bill of materials, power, USD per GPU-hour");
+  auto form = root.command("cost", "what a cluster is made of, what that costs and draws");
   o->machine.add_to(form);
   form.group("Prices");
   form.text("--prices", o->prices, "FILE", "prices and watts (docs/cost.md), laid over those that are shipped");

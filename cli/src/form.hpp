@@ -71,6 +71,7 @@ void add_validate(Form root);
 void add_diagnose(Form root);
 void add_run(Form root);
 void add_sweep(Form root);
+void add_plan(Form root);
 void add_cost(Form root);
 void add_resilience(Form root);
 void add_topo(Form root);

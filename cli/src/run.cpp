@@ -40,6 +40,7 @@ int perform(int argc, const char* const* argv, Io& io) {
   add_diagnose(root);
   add_run(root);
   add_sweep(root);
+  add_plan(root);
   add_cost(root);
   add_resilience(root);
   add_topo(root);

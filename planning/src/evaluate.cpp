@@ -119,7 +119,7 @@ Evaluation of_recording(const workloads::RecordedScenario& s, const workloads::R
     most += t.time.us() * e->p90_percent;
   }
   if (step)
-    out.trust = {step_median_percent, step_p90_percent, false, step_from};
+    out.trust = trust_of_steps();
   else if (time > 0)  // computing is as it was recorded
     out.trust = {middle / time * out.exposed_share, most / time * out.exposed_share, false,
                  "the trace's own computing, and the error of its collectives"};
@@ -213,6 +213,8 @@ struct Evaluator::Impl {
     return of_programs(r, cluster(workloads::read_machine(f, scenario.folder(), profile), 0));
   }
 };
+
+Trust trust_of_steps() { return {step_median_percent, step_p90_percent, false, step_from}; }
 
 Evaluator::Evaluator(std::shared_ptr<const topologies::Profile> profile, std::stop_token stop)
     : impl_{std::make_unique<Impl>()} {

@@ -46,6 +46,7 @@ class JobStudy {
     as_given(models);
     step();
     if (options_.placements) placements(given);
+    stopped();
     notes();
     return std::move(out_);
   }

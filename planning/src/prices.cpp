@@ -25,10 +25,10 @@ class Reader {
   Reader(Problems& problems, Prices::Data& data, std::string where)
       : problems_{problems}, d_{data}, where_{std::move(where)} {}
 
-  void read(const Value& root) {
+  void read(const Value& root, bool needs_schema) {
     Fields f{problems_, root, "a price file"};
     if (!f.sound()) return;
-    if (const auto* v = f.need("schema"); v && v->text != schema)
+    if (const auto* v = needs_schema ? f.need("schema") : f.find("schema"); v && v->text != schema)
       problems_.add(*v, fmt::format("'schema' is '{}'", v->text), fmt::format("write `schema: {}`", schema));
     named(f, "servers", [&](const Value& name, const Value& v) { server(name, v); });
     named(f, "gpus", [&](const Value& name, const Value& v) { part("a GPU", v, d_.gpus[name.text]); });
@@ -201,12 +201,12 @@ class Reader {
 };
 
 std::shared_ptr<const Prices::Data> read_over(const Prices::Data& below, const workloads::trace::Source& file,
-                                              const std::string& where) {
+                                              const std::string& where, bool needs_schema) {
   auto data = std::make_shared<Prices::Data>(below);
   Problems problems;
   const auto root = workloads::trace::parse_yaml(file, problems);
   problems.throw_if_any();
-  Reader{problems, *data, where}.read(root);
+  Reader{problems, *data, where}.read(root, needs_schema);
   problems.throw_if_any();
   return data;
 }
@@ -225,7 +225,7 @@ std::shared_ptr<const Prices> Prices::shipped() {
     for (const auto& file : embedded_data()) {
       if (file.path != "prices.yaml") continue;
       return std::make_shared<const Prices>(
-          read_over(Data{}, source_of(file.text, "planning/data/prices.yaml"), "planning/data/prices.yaml"));
+          read_over(Data{}, source_of(file.text, "planning/data/prices.yaml"), "planning/data/prices.yaml", true));
     }
     throw sim::InternalError("no prices are shipped");
   }();
@@ -233,14 +233,14 @@ std::shared_ptr<const Prices> Prices::shipped() {
 }
 
 std::shared_ptr<const Prices> Prices::read(const std::string& path) {
-  auto data = std::make_shared<Data>(
-      *read_over(shipped()->data(), workloads::trace::read_source(path, "a price file has a few hundred lines"), path));
+  auto data = std::make_shared<Data>(*read_over(
+      shipped()->data(), workloads::trace::read_source(path, "a price file has a few hundred lines"), path, true));
   data->files.push_back(path);
   return std::make_shared<const Prices>(std::move(data));
 }
 
 std::shared_ptr<const Prices> Prices::parse(std::string_view text, const std::string& where) {
-  auto data = std::make_shared<Data>(*read_over(shipped()->data(), source_of(text, where), where));
+  auto data = std::make_shared<Data>(*read_over(shipped()->data(), source_of(text, where), where, false));
   data->files.push_back(where);
   return std::make_shared<const Prices>(std::move(data));
 }

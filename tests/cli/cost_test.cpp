@@ -59,6 +59,7 @@ TEST_CASE("cost: a price file is laid over the shipped one") {
 TEST_CASE("cost: mistakes end with status 2 and say what was expected") {
   const Scratch scratch;
   const auto wrong = scratch.file("wrong.yaml", "schema: linkcast.prices/1\nswitches: {qm9700: {usd: 36}}\n");
+  const auto bare = scratch.file("bare.yaml", "switches: {qm9700: {usd: 36 k USD}}\n");
   const auto expect = [](const std::string& line, const std::string& message) {
     const auto ran = typed(line);
     CAPTURE(line, ran.err);
@@ -68,6 +69,7 @@ TEST_CASE("cost: mistakes end with status 2 and say what was expected") {
   };
   expect("cost", "no topology is named");
   expect("cost --topology dgx-h100 --prices " + wrong, "wrong.yaml:2:");
+  expect("cost --topology dgx-h100 --prices " + bare, "has no 'schema'");
   expect("cost --topology dgx-h100 --prices no-such.yaml", "no-such.yaml");
   expect("cost --topology dgx-h100 --tokens-per-second many", "'many' is no number above 0");
   expect("cost --topology dgx-h100 --csv no-such-folder/bom.csv", "no-such-folder");

@@ -41,7 +41,9 @@ double uniform(std::uint64_t seed, std::uint64_t rank, std::uint64_t n) {
 }  // namespace
 
 Engine::Engine(const Recording& recording, const topologies::Cluster& cluster, const RecordingReplayOptions& options)
-    : recording_{recording}, options_{options}, costs_{cluster, options.library} {
+    : recording_{recording},
+      options_{options},
+      costs_{options.costs ? options.costs : std::make_shared<CallCosts>(cluster, options.library)} {
   if (recording.world > cluster.ranks())
     throw sim::InputError(
         fmt::format("the recording has {} ranks, the topology {} GPUs", recording.world, cluster.ranks()),

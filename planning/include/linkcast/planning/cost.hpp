@@ -59,6 +59,7 @@ class Prices {
   static std::shared_ptr<const Prices> shipped();
   /// A file of schema linkcast.prices/1 laid over the shipped one. Throws sim::InputError with every problem.
   static std::shared_ptr<const Prices> read(const std::string& path);
+  /// The same of a text; as a part of a scenario it needs no `schema`.
   static std::shared_ptr<const Prices> parse(std::string_view text, const std::string& where);
 
   struct Data;

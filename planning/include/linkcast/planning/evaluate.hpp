@@ -35,6 +35,9 @@ struct Trust {
   std::string from;
 };
 
+/// Of generated training steps: docs/step.md.
+Trust trust_of_steps();
+
 struct Evaluation {
   std::string kind;     // "collective", "step", "trace", "programs"
   bool outage = false;  // the job cannot run at all: an answer, not an error

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "linkcast/topologies/cluster.hpp"
+#include "linkcast/workloads/call_costs.hpp"
 #include "linkcast/workloads/collective.hpp"
 #include "linkcast/workloads/recording.hpp"
 
@@ -42,6 +43,8 @@ struct RecordingReplayOptions {
   std::map<std::pair<std::string, std::string>, double> stretch;
   std::function<void(const ReplayedOperation&)> each;
   std::function<void(std::int64_t operations, sim::Time now)> progress;
+  /// Of this cluster and library, with what earlier replays asked for; null: its own.
+  std::shared_ptr<CallCosts> costs;
   std::stop_token stop;
 };
 
