@@ -303,15 +303,20 @@ Row Study::row(std::int64_t i, Evaluator& evaluator) const {
   set("parts_us", parts_text(e.parts));
 
   const auto standing = impl_->standing(machine_key(i), scenario, evaluator);
-  const auto capex = standing->bom.capex(), power = standing->bom.power();
-  set("capex_usd_low", number(capex.low));
-  set("capex_usd", number(capex.typical));
-  set("capex_usd_high", number(capex.high));
-  set("power_w_low", number(power.low));
-  set("power_w", number(power.typical));
-  set("power_w_high", number(power.high));
-  if (capex.typical > 0)
-    set("network_share_percent", number(100 * standing->bom.network_capex().typical / capex.typical));
+  const auto& bom = standing->bom;
+  const auto capex = bom.capex(), power = bom.power();
+  const bool priced = bom.unpriced.empty(), metered = std::ranges::all_of(bom.lines, &BomLine::metered);
+  if (priced) {  // a sum without a part would be taken for the whole
+    set("capex_usd_low", number(capex.low));
+    set("capex_usd", number(capex.typical));
+    set("capex_usd_high", number(capex.high));
+    if (capex.typical > 0) set("network_share_percent", number(100 * bom.network_capex().typical / capex.typical));
+  }
+  if (metered) {
+    set("power_w_low", number(power.low));
+    set("power_w", number(power.typical));
+    set("power_w_high", number(power.high));
+  }
   double goodput = 1;
   if (standing->goodput) {
     goodput = standing->goodput->share.mean;
@@ -319,8 +324,9 @@ Row Study::row(std::int64_t i, Evaluator& evaluator) const {
     set("goodput_p5_percent", number(100 * standing->goodput->share.p5));
   }
   const auto economy = economics(standing->bom, *standing->prices, e.tokens_per_second, goodput);
-  set("usd_per_gpu_hour", number(economy.usd_per_gpu_hour.typical));
-  if (economy.usd_per_million_tokens) set("usd_per_million_tokens", number(economy.usd_per_million_tokens->typical));
+  if (priced && metered) set("usd_per_gpu_hour", number(economy.usd_per_gpu_hour.typical));
+  if (priced && metered && economy.usd_per_million_tokens)
+    set("usd_per_million_tokens", number(economy.usd_per_million_tokens->typical));
 
   for (std::size_t g = 0; g < m.goals.size(); ++g) {
     const auto& goal = m.goals[g];

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "linkcast/planning/study.hpp"
@@ -189,7 +190,11 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
       std::ranges::any_of(rows, [&](const Row& r) { return !r[study.column("busbw_GBps")].empty(); });
   const bool step =
       std::ranges::any_of(rows, [&](const Row& r) { return !r[study.column("tokens_per_second")].empty(); });
-  const bool cost = std::ranges::any_of(rows, [&](const Row& r) { return !r[study.column("capex_usd")].empty(); });
+  // What all rows share is said once, below the table.
+  std::set<std::pair<std::string, std::string>> costs;
+  for (const auto& r : rows)
+    if (r[study.column("status")] == "done") costs.emplace(r[study.column("capex_usd")], r[study.column("power_w")]);
+  const bool cost = costs.size() > 1;
   auto& head = table.front();
   if (axes.empty()) head.emplace_back("scenario");
   for (const auto& axis : axes) head.push_back(axis.key.substr(axis.key.rfind('.') + 1));
@@ -231,8 +236,9 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
     }
     line.push_back(at(at("bound_link").empty() ? "bound_by" : "bound_link"));
     if (cost) {
-      line.push_back(to_text(Metric::capex, number_in(study, row, "capex_usd").value_or(0)));
-      line.push_back(to_text(Metric::power, number_in(study, row, "power_w").value_or(0)));
+      const auto money = number_in(study, row, "capex_usd"), watts = number_in(study, row, "power_w");
+      line.push_back(money ? to_text(Metric::capex, *money) : "");
+      line.push_back(watts ? to_text(Metric::power, *watts) : "");
     }
     if (!study.goals().empty()) {
       const auto results = judged(study, row);
@@ -250,6 +256,9 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
   auto out = aligned(table);
   if (most > 0 && rows.size() > most)
     out += fmt::format("… {} more rows (--all, --out FILE, --json)\n", rows.size() - most);
+  if (costs.size() == 1 && !costs.begin()->first.empty() && !costs.begin()->second.empty())
+    out += fmt::format("cost of each: {}, {}\n", to_text(Metric::capex, std::stod(costs.begin()->first)),
+                       to_text(Metric::power, std::stod(costs.begin()->second)));
   if (errors > 0) out += fmt::format("{} of {} variants could not be evaluated: see `why`\n", errors, rows.size());
   return out;
 }

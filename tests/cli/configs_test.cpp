@@ -1,6 +1,8 @@
 // The scenarios that ship run as they are.
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "catch.hpp"
 #include "ran.hpp"
@@ -17,6 +19,43 @@ TEST_CASE("every scenario in configs/ runs", "[cli]") {
     ++tried;
   }
   CHECK(tried >= 5);
+}
+
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in{path};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("every study does what its first comment says to try, and a page shows it", "[cli]") {
+  const std::filesystem::path root{LINKCAST_SOURCE_DIR};
+  std::string pages;
+  for (const auto& entry : std::filesystem::directory_iterator{root / "docs/studies"}) pages += text_of(entry.path());
+  int tried = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{root / "configs/studies"}) {
+    if (entry.path().extension() != ".yaml") continue;
+    const auto name = "configs/studies/" + entry.path().filename().string();
+    CAPTURE(name);
+    CHECK(pages.find("](../../" + name + ")") != pages.npos);
+    const auto text = text_of(entry.path());
+    const std::string before = "\n# Try: linkcast ";
+    const auto at = text.find(before);
+    REQUIRE(at != text.npos);
+    auto line = text.substr(at + before.size(), text.find('\n', at + 1) - at - before.size());
+    CHECK(line.ends_with(" " + name));
+    line = line.substr(0, line.find(' ')) + " \"" + entry.path().string() + "\"";
+    const auto ran = typed(line);
+    CAPTURE(line, ran.err);
+    // 1: the study has goals, and it is there to show that none meets them.
+    CHECK((ran.status == 0 || (ran.status == 1 && text.find("\ngoals:") != text.npos)));
+    ++tried;
+  }
+  CHECK(tried >= 30);
 }
 
 TEST_CASE("Llama 3 405B takes what its report says, within a tenth", "[cli]") {

@@ -3,7 +3,8 @@
 
     tests/cli/questions.py build/release/bin/linkcast [docs/studies/01-wiring.in.md ...]
 
-{{$ command}} stands for a command that may end with status 1 (a goal that is missed, a finding).
+{{$ command}} stands for a command that may end with status 1 (a goal that is missed, a finding); {{20: command}} shows
+its first twenty lines.
 """
 
 import pathlib
@@ -24,10 +25,13 @@ def answered(binary, words, may_fail):
 
 def write(source, binary):
     def block(match):
-        command = match.group(2).strip()
-        return f"```\n$ {command}\n{answered(binary, shlex.split(command), bool(match.group(1)))}\n```"
+        command = match.group(3).strip()
+        lines = answered(binary, shlex.split(command), bool(match.group(2))).split("\n")
+        if match.group(1) and len(lines) > int(match.group(1)):
+            lines = [*lines[: int(match.group(1))], "…"]
+        return "\n".join(["```", f"$ {command}", *lines, "```"])
 
-    text = re.sub(r"\{\{(\$?)(.*?)\}\}", block, source.read_text())
+    text = re.sub(r"\{\{(?:(\d+): )?(\$?)(.*?)\}\}", block, source.read_text())
     source.with_name(source.name.replace(".in.md", ".md")).write_text(text)
 
 
