@@ -21,6 +21,7 @@ struct Io {
   std::ostream& out;
   Log& log;
   std::stop_token stop;
+  std::string command;  // as it was typed, quoted for a shell
 };
 
 /// A command line that cannot be understood: all its problems, rendered, one below the other.

@@ -5,6 +5,7 @@
 
 #include "form.hpp"
 #include "progress.hpp"
+#include "report_option.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
 
@@ -14,6 +15,7 @@ namespace {
 struct Options {
   std::string file, profile, threads, csv;
   std::vector<std::string> set;
+  ReportOption report;
   bool json = false, all = false;
 };
 
@@ -32,8 +34,10 @@ int perform(const Options& o, Io& io) {
     });
   problems.finish();
   if (!o.csv.empty()) check_writable("--csv", o.csv);
+  o.report.check();
 
-  const planning::PlanQuestion question{workloads::open_scenario(o.file, o.set), profile};
+  const auto scenario = workloads::open_scenario(o.file, o.set);
+  const planning::PlanQuestion question{scenario, profile};
   planning::PlanAnswer answer;
   {
     Progress bar{io.log, "plan"};
@@ -43,6 +47,12 @@ int perform(const Options& o, Io& io) {
     answer = planning::search(question, options);
   }
   if (!o.csv.empty()) replace_file("--csv", o.csv, planning::to_csv(answer));
+  if (o.report.wanted()) {
+    planning::ReportFacts facts;
+    facts.inputs = report_inputs(scenario, o.profile);
+    facts.seed = report_seed(scenario);
+    o.report.write(planning::json_report(answer), std::move(facts), io);
+  }
   io.out << (o.json ? planning::json_report(answer) : planning::to_text(answer, o.all));
   if (answer.interrupted) return interrupted;
   return answer.met() ? done : check_failed;
@@ -59,6 +69,7 @@ void add_plan(Form root) {
   form.text("--threads", o->threads, "N", "default: all cores");
   form.group("Output");
   form.flag("--all", o->all, "all layouts that are kept of each machine, not three");
+  o->report.add_to(form);
   form.text("--csv", o->csv, "FILE", "the options as CSV");
   form.flag("--json", o->json, "JSON of schema linkcast.plan/1");
   form.examples(

@@ -1,11 +1,13 @@
 // `linkcast resilience`: what happens when a part fails.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "form.hpp"
 #include "linkcast/planning/resilience.hpp"
 #include "progress.hpp"
+#include "report_option.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
 
@@ -15,6 +17,7 @@ namespace {
 struct Options {
   std::vector<std::string> files, set;
   std::string profile, pairs, kinds, threads, csv;
+  ReportOption report;
   bool json = false, all = false;
 };
 
@@ -53,6 +56,7 @@ int perform(const Options& o, Io& io) {
     });
   problems.finish();
   if (!o.csv.empty()) check_writable("--csv", o.csv);
+  o.report.check();
 
   const auto scenario = workloads::open_scenario(o.files.front(), o.set);
   workloads::trace::Problems wrong;
@@ -69,8 +73,17 @@ int perform(const Options& o, Io& io) {
     result = planning::study_resilience(scenario, study, options);
   }
   if (!o.csv.empty()) write_file("--csv", o.csv, planning::to_csv(result));
+  if (o.report.wanted()) {
+    planning::ReportFacts facts;
+    facts.inputs = report_inputs(scenario, o.profile);
+    planning::Evaluator evaluator{options.profile};
+    add_topology(facts, evaluator.cluster(scenario));
+    o.report.write(planning::to_json(result), std::move(facts), io);
+  }
   io.out << (o.json ? planning::to_json(result) : planning::to_text(result, o.all ? 0 : 40));
-  return result.interrupted ? interrupted : done;
+  if (result.interrupted) return interrupted;
+  const bool missed = std::ranges::any_of(result.goals, [](const auto& g) { return !g.known || !g.met; });
+  return missed ? check_failed : done;
 }
 
 }  // namespace
@@ -88,6 +101,7 @@ void add_resilience(Form root) {
   form.group("Output");
   form.flag("--all", o->all, "all rows of the table");
   form.flag("--json", o->json, "JSON: linkcast.resilience/1");
+  o->report.add_to(form);
   form.text("--csv", o->csv, "FILE", "the table for spreadsheets");
   form.examples(
       "  linkcast resilience configs/resilience-2048.yaml\n"

@@ -28,6 +28,24 @@ constexpr const char* build_kind = "release build";
 constexpr const char* build_kind = "debug build: slow";
 #endif
 
+/// The command line again, so that a shell takes it as it was.
+std::string typed(int argc, const char* const* argv) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+%@^";
+  std::string out = "linkcast";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word{argv[i]};
+    out += ' ';
+    if (!word.empty() && word.find_first_not_of(plain) == word.npos) {
+      out += word;
+      continue;
+    }
+    out += '\'';
+    for (const char c : word) out += c == '\'' ? std::string{"'\\''"} : std::string(1, c);
+    out += '\'';
+  }
+  return out;
+}
+
 int perform(int argc, const char* const* argv, Io& io) {
   CommandLine line{
       "Forecasts what a GPU interconnect will do: collectives and training traces over NVLink, NVSwitch and PCIe.",
@@ -54,7 +72,7 @@ int perform(int argc, const char* const* argv, Io& io) {
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err, std::stop_token stop) {
   try {
     Log log{err};
-    Io io{out, log, std::move(stop)};
+    Io io{out, log, std::move(stop), typed(argc, argv)};
     return perform(argc, argv, io);
   } catch (const UsageError& e) {
     err << e.what() << '\n';

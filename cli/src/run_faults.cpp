@@ -16,16 +16,22 @@ std::string title_of(const workloads::ScenarioFile& s) {
   return title != nullptr && title->is_scalar() ? title->text : s.path;
 }
 
-void say_outage(const workloads::ScenarioFile& scenario, const std::string& reason, bool json, Io& io) {
-  if (!json) {
-    io.out << fmt::format("{}\noutage: the job cannot run: {}\n", title_of(scenario), reason);
-    return;
-  }
+void say_outage(const workloads::ScenarioFile& scenario, const std::string& reason, bool json,
+                const ReportOption* report, Io& io) {
   nlohmann::ordered_json j;
   j["schema"] = "linkcast.run/1";
   j["title"] = title_of(scenario);
   j["outage"] = true;
   j["outage_reason"] = reason;
+  if (report != nullptr) {
+    planning::ReportFacts facts;
+    facts.inputs = report_inputs(scenario);
+    report->write(j.dump(), std::move(facts), io);
+  }
+  if (!json) {
+    io.out << fmt::format("{}\noutage: the job cannot run: {}\n", title_of(scenario), reason);
+    return;
+  }
   io.out << j.dump(1) << "\n";
 }
 
@@ -50,6 +56,11 @@ FaultsAnswer run_faults(const StudyRun& run, Io& io) {
   planning::Evaluator evaluator{run.profile, io.stop};
   if (planning::has_timed_faults(scenario)) {
     const auto result = planning::run_with_faults(scenario, evaluator);
+    if (run.report != nullptr) {
+      planning::ReportFacts facts;
+      facts.inputs = report_inputs(scenario);
+      run.report->write(planning::to_json(result, title_of(scenario)), std::move(facts), io);
+    }
     io.out << (run.json ? planning::to_json(result, title_of(scenario))
                         : planning::to_text(result, title_of(scenario)));
     out.status = done;
@@ -63,7 +74,7 @@ FaultsAnswer run_faults(const StudyRun& run, Io& io) {
   for (const auto& f : faults) io.log.note(planning::to_text(f));
   for (const auto& note : faulted.notes) io.log.note(note);
   if (answer.outage) {
-    say_outage(scenario, answer.outage_reason, run.json, io);
+    say_outage(scenario, answer.outage_reason, run.json, run.report, io);
     out.status = done;
     return out;
   }

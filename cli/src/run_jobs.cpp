@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "linkcast/planning/interference.hpp"
 #include "progress.hpp"
 #include "words.hpp"
@@ -25,8 +27,15 @@ int run_jobs(const JobsRun& run, const std::string& other_output, Io& io) {
     };
     return planning::interference(jobs, options);
   }();
+  if (run.report != nullptr) {
+    planning::ReportFacts facts;
+    facts.inputs = report_inputs(workloads::open_scenario(run.file, run.set));
+    run.report->write(planning::interference_json(result), std::move(facts), io);
+  }
   io.out << (run.json ? planning::interference_json(result) : planning::interference_text(result));
-  return result.interrupted ? interrupted : done;
+  if (result.interrupted) return interrupted;
+  const bool met = std::ranges::all_of(result.goals, [](const auto& g) { return g.known && g.met; });
+  return met ? done : check_failed;
 }
 
 }  // namespace linkcast::cli

@@ -7,6 +7,7 @@
 
 #include "form.hpp"
 #include "linkcast/topologies/profile.hpp"
+#include "report_option.hpp"
 
 namespace linkcast::cli {
 
@@ -15,6 +16,7 @@ struct JobsRun {
   std::vector<std::string> set;
   std::shared_ptr<const topologies::Profile> profile;
   bool json = false;
+  const ReportOption* report = nullptr;  // null: none is wanted
 };
 
 /// `other_output`: an option that was given and has no meaning for several jobs; empty: none.

@@ -7,8 +7,10 @@
 #include <optional>
 #include <sstream>
 
+#include "linkcast/planning/evaluate.hpp"
 #include "linkcast/planning/jobs.hpp"
 #include "linkcast/workloads/timeline_file.hpp"
+#include "report_option.hpp"
 #include "run_faults.hpp"
 #include "run_jobs.hpp"
 #include "run_recording.hpp"
@@ -24,6 +26,7 @@ struct Options {
   std::string timeline, profile, csv;
   std::vector<std::string> set;
   RecordingFlags recording;
+  ReportOption report;
   bool json = false, all = false, no_fold = false;
 };
 
@@ -33,7 +36,8 @@ std::string with_goals(std::string json, const std::string& goals) {
   return goals.empty() ? json : json.substr(0, end) + ",\n \"goals\": " + goals + "\n}\n";
 }
 
-int perform_recording(const Options& o, const workloads::RecordedScenario& scenario, const std::string& goals, Io& io) {
+int perform_recording(const Options& o, const workloads::RecordedScenario& scenario, const std::string& goals,
+                      planning::ReportFacts facts, Io& io) {
   auto options = scenario.options;
   options.stop = io.stop;
   if (!o.csv.empty()) check_writable("--csv", o.csv);
@@ -42,8 +46,13 @@ int perform_recording(const Options& o, const workloads::RecordedScenario& scena
     const auto& machine = scenario.cluster.machine(0);
     timeline.emplace(o.timeline, scenario.recording,
                      workloads::TimelineFileOptions{scenario.cluster.gpus_per_node(), machine.name(), {}});
-    options.each = [&](const workloads::ReplayedOperation& x) { timeline->add(x); };
   }
+  ReportExcerpt excerpt;
+  if (timeline || o.report.wanted())
+    options.each = [&](const workloads::ReplayedOperation& x) {
+      if (timeline) timeline->add(x);
+      if (o.report.wanted()) excerpt.add(x);
+    };
   const auto result = workloads::replay_recording(scenario.recording, scenario.cluster, options);
   if (const auto& skipped = scenario.recording.report->skipped; result.operations == 0 && !skipped.empty())
     throw sim::InputError(
@@ -53,6 +62,12 @@ int perform_recording(const Options& o, const workloads::RecordedScenario& scena
   if (timeline) timeline->close();
   if (!o.csv.empty()) write_file("--csv", o.csv, recording_csv(result));
   const Expected expected{o.profile};
+  if (o.report.wanted()) {
+    excerpt.give_to(facts);
+    add_topology(facts, scenario.cluster);
+    if (scenario.options.jitter > 0) facts.seed = scenario.options.seed;
+    o.report.write(with_goals(recording_json(scenario, result, expected), goals), std::move(facts), io);
+  }
   io.out << (o.json ? with_goals(recording_json(scenario, result, expected), goals)
                     : recording_text(scenario, result, o.all ? RecordingPrinting{0, 0, 0} : RecordingPrinting{},
                                      expected));
@@ -69,7 +84,10 @@ int perform(const Options& o, Io& io) {
   for (const auto& text : o.set) problems.collect([&] { return assignment("--set", text); });
   if (!o.recording.topology.empty()) {
     problems.finish();
-    return perform_recording(o, recorded_scenario(o.files, o.recording, o.set, o.profile), {}, io);
+    o.report.check();
+    planning::ReportFacts facts;
+    if (o.report.wanted()) facts.inputs = report_inputs(o.files);
+    return perform_recording(o, recorded_scenario(o.files, o.recording, o.set, o.profile), {}, std::move(facts), io);
   }
   for (const auto& name : o.recording.given())
     problems.add(fmt::format("{} belongs to a trace with --topology; a scenario says that itself", name),
@@ -81,34 +99,48 @@ int perform(const Options& o, Io& io) {
       return true;
     });
   problems.finish();
+  o.report.check();
+  const auto* report = o.report.wanted() ? &o.report : nullptr;
 
   if (planning::has_jobs(o.files.front(), o.set))
-    return run_jobs({o.files.front(), o.set, profile, o.json},
+    return run_jobs({o.files.front(), o.set, profile, o.json, report},
                     !o.timeline.empty() ? "--timeline"
                     : !o.csv.empty()    ? "--csv"
                                         : "",
                     io);
-  const auto faults = run_faults({o.files.front(), o.set, profile, o.json}, io);
+  const auto faults = run_faults({o.files.front(), o.set, profile, o.json, report}, io);
   if (faults.status) return *faults.status;
-  const StudyRun study{o.files.front(), faults.set, profile, o.json};
+  const StudyRun study{o.files.front(), faults.set, profile, o.json, report};
   if (has_collective(o.files.front(), faults.set)) return run_collective(study, io);
   const auto goals = goals_of(study);
   const auto judged = [&](int status) {
     if (!o.json) io.out << goals.text;
     return status == done && goals.missed ? check_failed : status;
   };
+  planning::ReportFacts facts;
+  if (report != nullptr) {
+    const auto scenario = workloads::open_scenario(o.files.front(), faults.set);
+    facts.inputs = report_inputs(scenario, o.profile);
+    facts.seed = report_seed(scenario);
+  }
   if (workloads::is_recorded_scenario(o.files.front(), faults.set))
-    return judged(
-        perform_recording(o, workloads::read_recorded_scenario(o.files.front(), faults.set, profile), goals.json, io));
+    return judged(perform_recording(o, workloads::read_recorded_scenario(o.files.front(), faults.set, profile),
+                                    goals.json, std::move(facts), io));
   if (!o.timeline.empty()) check_writable("--timeline", o.timeline);
   sim::Timeline timeline;
   workloads::ScenarioOptions options;
   options.set = faults.set;
   options.fold = !o.no_fold;
   options.profile = profile;
-  if (!o.timeline.empty()) options.timeline = &timeline;
+  if (!o.timeline.empty() || report != nullptr) options.timeline = &timeline;
   const auto result = workloads::run_scenario(o.files.front(), options);
   const Expected expected{o.profile};
+  if (report != nullptr) {
+    planning::Evaluator evaluator{profile};
+    add_topology(facts, evaluator.cluster(workloads::open_scenario(o.files.front(), faults.set)), result.links);
+    add_timeline(facts, timeline);
+    report->write(with_goals(scenario_json(result, expected), goals.json), std::move(facts), io);
+  }
   io.out << (o.json ? with_goals(scenario_json(result, expected), goals.json)
                     : scenario_text(result, o.all ? ScenarioPrinting{0, 0, 0} : ScenarioPrinting{}, expected));
   if (!o.timeline.empty()) {
@@ -135,6 +167,7 @@ void add_run(Form root) {
   form.flag("--json", o->json,
             "JSON: linkcast.run/1; of traces and steps linkcast.replay/1; of jobs linkcast.interference/1");
   form.text("--csv", o->csv, "FILE", "of traces and steps: the table of communication, for spreadsheets");
+  o->report.add_to(form);
   form.text("--timeline", o->timeline, "FILE",
             "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");
   form.examples(

@@ -27,6 +27,21 @@ std::string goals_text(const std::vector<planning::Judged>& goals) {
   return out.empty() ? out : "\ngoals (+ met, - missed, ? not known)\n" + out;
 }
 
+/// The machine, with what the collective's bytes took of each link's rate where the model says that.
+void add_collective_topology(planning::ReportFacts& facts, const workloads::ScenarioFile& scenario,
+                             planning::Evaluator& evaluator) {
+  const auto cluster = evaluator.cluster(scenario);
+  const auto answer = evaluator.run(scenario);
+  sim::ReplayResult carried;
+  if (answer.collective && answer.collective->row.carried.size() == cluster.resource_count()) {
+    carried.carried = answer.collective->row.carried;
+    carried.end = answer.time;
+  }
+  auto links = sim::link_use(cluster.resources(), carried);
+  for (auto& l : links) l.name = cluster.resource_name(l.resource);
+  add_topology(facts, cluster, links);
+}
+
 bool missed(const std::vector<planning::Judged>& goals) {
   return std::ranges::any_of(goals, [](const auto& j) { return !j.known || !j.met; });
 }
@@ -49,6 +64,14 @@ int run_collective(const StudyRun& run, Io& io) {
   if (rows.front()[study.column("status")] == "error") throw sim::InputError(rows.front()[study.column("error")], "");
   std::string command = "linkcast run " + run.file;
   for (const auto& s : run.set) command += " --set " + s;
+  if (run.report != nullptr) {
+    const auto scenario = workloads::open_scenario(run.file, run.set);
+    planning::ReportFacts facts;
+    facts.inputs = report_inputs(scenario);
+    facts.seed = report_seed(scenario);
+    if (rows.front()[study.column("status")] == "done") add_collective_topology(facts, scenario, evaluator);
+    run.report->write(planning::json_table(study, rows, command), std::move(facts), io);
+  }
   if (run.json) {
     io.out << planning::json_table(study, rows, command);
   } else {

@@ -7,6 +7,7 @@
 
 #include "form.hpp"
 #include "linkcast/topologies/profile.hpp"
+#include "report_option.hpp"
 
 namespace linkcast::cli {
 
@@ -15,6 +16,7 @@ struct StudyRun {
   std::vector<std::string> set;
   std::shared_ptr<const topologies::Profile> profile;
   bool json = false;
+  const ReportOption* report = nullptr;  // null: none is wanted
 };
 
 bool has_collective(const std::string& file, const std::vector<std::string>& set);

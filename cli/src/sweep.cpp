@@ -9,6 +9,7 @@
 #include "linkcast/planning/study.hpp"
 #include "linkcast/planning/sweep.hpp"
 #include "progress.hpp"
+#include "report_option.hpp"
 #include "words.hpp"
 #include "write_file.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 struct Options {
   std::string file, out, profile, limit, threads;
   std::vector<std::string> set;
+  ReportOption report;
   bool json = false, all = false, dry_run = false;
 };
 
@@ -40,6 +42,7 @@ int perform(const Options& o, Io& io) {
     });
   problems.finish();
 
+  o.report.check();
   const planning::Study study{workloads::open_scenario(o.file, o.set), study_options};
   if (o.dry_run) {
     io.out << fmt::format("{}: {} variants\n", study.title(), study.variants().count());
@@ -66,6 +69,13 @@ int perform(const Options& o, Io& io) {
     if (row[study.column("status")] == "error") ++errors;
     const auto goals = planning::judged(study, row);
     met = met || std::ranges::all_of(goals, [](const auto& g) { return g.known && g.met; });
+  }
+  if (o.report.wanted()) {
+    const auto scenario = workloads::open_scenario(o.file, o.set);
+    planning::ReportFacts facts;
+    facts.inputs = report_inputs(scenario, o.profile);
+    facts.seed = report_seed(scenario);
+    o.report.write(planning::json_table(study, result.rows, command, !result.interrupted), std::move(facts), io);
   }
   if (o.json) {
     io.out << planning::json_table(study, result.rows, command, !result.interrupted);
@@ -100,6 +110,7 @@ void add_sweep(Form root) {
   form.flag("--dry-run", o->dry_run, "read and check everything, say how many variants there are");
   form.group("Output");
   form.text("-o,--out", o->out, "FILE", "CSV of the rows; a sweep that was stopped goes on from there");
+  o->report.add_to(form);
   form.flag("--all", o->all, "all rows of the table");
   form.flag("--json", o->json, "JSON of schema linkcast.sweep/1");
   form.examples(

@@ -46,6 +46,7 @@ class JobStudy {
     as_given(models);
     step();
     if (options_.placements) placements(given);
+    judge_goals();
     stopped();
     notes();
     return std::move(out_);
@@ -266,6 +267,21 @@ class JobStudy {
       out_.suggested.push_back({set_.jobs[j].name, topologies::host_list(set_.cluster, (*nodes)[j]), times->together[j],
                                 as_given.together[j]});
     if (nodes == &given) say("no placement was found that is better than the given one: it is the suggestion");
+  }
+
+  void judge_goals() {
+    double most = 1;
+    for (const auto& j : out_.jobs) most = std::max(most, j.slowdown);
+    for (const auto& goal : set_.goals) {
+      if (goal.metric == Metric::slowdown) {
+        out_.goals.push_back(judge(goal, {most, 0}));
+        continue;
+      }
+      Judged unknown;
+      unknown.goal = goal;
+      unknown.why = fmt::format("of several jobs only slowdown is judged, not {}", name_of(goal.metric));
+      out_.goals.push_back(std::move(unknown));
+    }
   }
 
   void notes() {

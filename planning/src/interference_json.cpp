@@ -51,6 +51,20 @@ std::string interference_json(const Interference& r) {
   for (const auto& s : r.suggested)
     out["suggested"].push_back(
         {{"job", s.job}, {"hosts", s.hosts}, {"time_us", s.time.us()}, {"given_us", s.given.us()}});
+  if (!r.goals.empty()) {
+    out["goals"] = json::array();
+    for (const auto& g : r.goals) {
+      json goal{{"goal", g.goal.text}, {"known", g.known}};
+      if (g.known) {
+        goal["value"] = g.value;
+        goal["met"] = g.met;
+        goal["margin_percent"] = g.margin_percent;
+      } else {
+        goal["why"] = g.why;
+      }
+      out["goals"].push_back(std::move(goal));
+    }
+  }
   out["notes"] = r.notes;
   if (r.interrupted) out["interrupted"] = true;
   return out.dump(2) + "\n";

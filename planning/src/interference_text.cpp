@@ -15,6 +15,14 @@ std::string time_text(sim::Time t) {
   return fmt::format("{:.2f} us", us);
 }
 
+/// --json has long lists whole.
+std::string short_list(const std::string& hosts) {
+  constexpr std::size_t most = 160;
+  if (hosts.size() <= most) return hosts;
+  const auto cut = hosts.rfind(',', most);
+  return hosts.substr(0, cut == std::string::npos ? most : cut + 1) + " …";
+}
+
 std::string jobs_table(const Interference& r, std::size_t width) {
   auto out = fmt::format("\n{:<{}}  {:>5}{:>14}{:>14}{:>10}{:>12}  {}\n", "job", width, "nodes", "alone", "together",
                          "slower", "worst case", "held back by");
@@ -22,7 +30,7 @@ std::string jobs_table(const Interference& r, std::size_t width) {
     out += fmt::format("{:<{}}  {:>5}{:>14}{:>14}{:>9.2f}x{:>11.2f}x  {}\n", j.name, width, j.nodes, time_text(j.alone),
                        time_text(j.together), j.slowdown, j.worst_slowdown, j.bound_by);
   for (const auto& j : r.jobs) {
-    out += fmt::format("\n{}: {}\n  {} ({})\n", j.name, j.workload, j.hosts, j.placement);
+    out += fmt::format("\n{}: {}\n  {} ({})\n", j.name, j.workload, short_list(j.hosts), j.placement);
     for (const auto& p : j.phases)
       out += fmt::format("  {:<28} sends {:>5.1f} % of the time, stretched {:.2f}x together, {:.2f}x at worst\n",
                          p.name, 100 * p.occupancy, p.stretch, p.worst_stretch);
@@ -88,6 +96,8 @@ std::string interference_text(const Interference& r) {
   else
     out += fmt::format("'{}' loses most: it takes {:.2f} times as long as alone ({:.2f} at worst), held back by {}\n",
                        most->name, most->slowdown, most->worst_slowdown, most->bound_by);
+  for (const auto& g : r.goals)
+    out += fmt::format("  {} {}: {}\n", !g.known ? "?" : g.met ? "+" : "-", g.goal.text, verdict_text(g));
   out += jobs_table(r, width) + matrix_table(r, width) + placement_table(r, width) + suggestion_table(r, width);
   for (std::size_t i = 0; i < r.notes.size(); ++i) out += fmt::format("{}note: {}\n", i == 0 ? "\n" : "", r.notes[i]);
   if (r.interrupted) out += "interrupted: what was not yet simulated is missing\n";

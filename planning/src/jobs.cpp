@@ -61,6 +61,8 @@ class Reader {
     workload_ = f.find("workload");
     for (const auto& key : workloads::planning_keys()) f.find(key);
     f.done();
+    std::vector<Goal> goals;
+    if (const auto* v = file_.root.get("goals")) goals = read_goals(problems_, *v);
     read_list(*file_.root.get("jobs"));
     problems_.throw_if_any();
 
@@ -75,7 +77,7 @@ class Reader {
     problems_.throw_if_any();
     for (auto& w : written_) read_workload(*cluster, w);
     throw_if_any();
-    JobSet out{std::move(title), std::move(*cluster), std::move(library), {}};
+    JobSet out{std::move(title), std::move(*cluster), std::move(library), {}, std::move(goals)};
     for (auto& w : written_) out.jobs.push_back(std::move(w.job));
     return out;
   }

@@ -49,9 +49,7 @@ class Worker {
     Outcome out;
     bool first = true;
     for (const auto& t : targets_) {
-      std::vector<Fault> here{faults.begin(), faults.end()};
-      for (auto& f : here) f.element = *t.elements->find(f.element.name);  // as that job's nodes are counted
-      const auto e = evaluated(t, here);
+      const auto e = evaluated(t, t.own(faults));
       const double slowdown = ratio(e.time, t.baseline.time);
       if (targets_.size() > 1 && (e.outage || slowdown > 1 + least_difference)) out.jobs.push_back(t.name);
       if (e.outage) {
@@ -225,15 +223,25 @@ PairSample summary(const std::vector<std::pair<std::size_t, std::size_t>>& pairs
 Resilience study_resilience(const ScenarioFile& scenario, const ResilienceStudy& study,
                             const ResilienceOptions& options) {
   Resilience out;
+  const auto expected = read_expectations(scenario);
   const auto set = targets_of(scenario, options.profile, options.stop);
   out.title = set.title;
   out.scenario = scenario.path;
   out.baseline = set.targets.front().baseline;
   out.assumptions = set.assumptions;
+  for (const auto& t : set.targets)
+    if (!t.name.empty()) out.jobs.emplace_back(t.name, t.baseline.time);
 
   auto parts = set.elements->all();
   if (!study.kinds.empty())
     std::erase_if(parts, [&](const Element& e) { return std::ranges::find(study.kinds, e.kind) == study.kinds.end(); });
+  // Of several jobs: what lies on a node that none of them has is no part of any.
+  if (set.targets.size() > 1)
+    std::erase_if(parts, [&](const Element& e) {
+      return e.node >= 0 && std::ranges::all_of(set.targets, [&](const Target& t) {
+               return t.elements->find(e.name).value_or(Element{}).job_node < 0;
+             });
+    });
   const auto classes = alike(*set.elements, parts, set.role);
   std::vector<std::size_t> class_of(parts.size());
   std::vector<Case> cases;
@@ -251,7 +259,7 @@ Resilience study_resilience(const ScenarioFile& scenario, const ResilienceStudy&
   std::vector<char> ready(cases.size(), 0);
   on_all_cores(cases.size(), set.targets, options, 0, all, [&](Worker& w, std::size_t i) {
     outcomes[i] = w.run({&cases[i].fault, 1});
-    ready[i] = 1;
+    ready[i] = !options.stop.stop_requested();  // what was stopped half-way is no result
   });
   for (std::size_t i = 0; i < cases.size(); ++i) {
     if (!ready[i]) continue;
@@ -282,7 +290,10 @@ Resilience study_resilience(const ScenarioFile& scenario, const ResilienceStudy&
     if (!options.stop.stop_requested()) out.pairs = summary(pairs, of_pairs, parts, alone);
   }
   out.interrupted = options.stop.stop_requested();
-  if (!out.interrupted) add_goodput(out, scenario, set.elements->cluster(), options);
+  if (out.interrupted) return out;
+  add_goodput(out, expected, set.elements->cluster(), options.threads);
+  Evaluator evaluator{options.profile, options.stop};
+  add_goals(out, expected, set.targets.front().scenario, evaluator);
   return out;
 }
 

@@ -33,6 +33,21 @@ std::string cell(const std::string& text) {
   return out + "\"";
 }
 
+/// Outages of one kind of part are one row, whatever classes they are of.
+std::vector<FaultRow> for_people(const std::vector<FaultRow>& rows) {
+  std::vector<FaultRow> out;
+  for (const auto& row : rows) {
+    const auto same = std::ranges::find_if(out, [&](const FaultRow& x) {
+      return x.outage && row.outage && x.kind == row.kind && x.fault == row.fault && x.jobs == row.jobs;
+    });
+    if (same == out.end())
+      out.push_back(row);
+    else
+      same->count += row.count;
+  }
+  return out;
+}
+
 std::string verdict(const Resilience& r) {
   std::int64_t parts = 0, fatal = 0;
   double worst = 1;
@@ -43,7 +58,7 @@ std::string verdict(const Resilience& r) {
     if (row.outage) fatal += row.count;
   }
   if (parts == 0) return "nothing that can fail was looked at\n";
-  return fmt::format("{} parts of {} kinds: the loss of one of {} stops the job; every other single fault costs {}\n",
+  return fmt::format("{} parts in {} classes: the loss of any of {} stops the job; every other single fault costs {}\n",
                      parts, std::ranges::count(r.rows, FaultKind::fail, &FaultRow::fault), fatal,
                      worst < 1.00005 ? "nothing" : fmt::format("at most {:.2f} %", (worst - 1) * 100));
 }
@@ -55,9 +70,11 @@ std::string to_text(const Resilience& r, std::size_t most_rows) {
   out += fmt::format("{}, {} GPUs; without faults {}{}\n\n", r.baseline.topology, r.baseline.ranks,
                      time_text(r.baseline.time),
                      r.baseline.bound_by.empty() ? "" : fmt::format(", bound by {}", r.baseline.bound_by));
+  for (const auto& [name, time] : r.jobs) out += fmt::format("  job {}: {}\n", name, time_text(time));
   out += verdict(r) + "\n";
+  const auto rows = for_people(r.rows);
   std::size_t width = 8, kind = 4, fault = 5;
-  for (const auto& row : r.rows) {
+  for (const auto& row : rows) {
     width = std::max(width, row.element.size());
     kind = std::max(kind, name_of(row.kind).size());
     fault = std::max(fault, row.fault_text.size());
@@ -66,9 +83,9 @@ std::string to_text(const Resilience& r, std::size_t most_rows) {
   out += fmt::format("{:<{}}  {:<{}}  {:>7}  {:<{}}  {:>10}  {:>12}  {}\n", "one such", width, "kind", kind, "parts",
                      "fault", fault, "slowdown", "time", jobs ? "bound by; jobs hit" : "bound by");
   std::size_t shown = 0;
-  for (const auto& row : r.rows) {
+  for (const auto& row : rows) {
     if (most_rows > 0 && shown++ == most_rows) {
-      out += fmt::format("... and {} more rows (--all, --csv)\n", r.rows.size() - most_rows);
+      out += fmt::format("... and {} more rows (--all, --csv)\n", rows.size() - most_rows);
       break;
     }
     std::string why = row.outage ? row.outage_reason : row.bound_by;
@@ -89,6 +106,9 @@ std::string to_text(const Resilience& r, std::size_t most_rows) {
                            w.outage ? "outage: " + w.outage_reason : slowdown_text(w.slowdown));
   }
   if (r.goodput) out += "\n" + to_text(*r.goodput);
+  if (!r.goals.empty()) out += "\ngoals (+ met, - missed, ? not known)\n";
+  for (const auto& g : r.goals)
+    out += fmt::format("  {} {}: {}\n", !g.known ? "?" : g.met ? "+" : "-", g.goal.text, verdict_text(g));
   for (const auto& a : r.assumptions) out += fmt::format("note: {}\n", a);
   return out;
 }
@@ -117,6 +137,8 @@ std::string to_json(const Resilience& r) {
   j["baseline"]["expected_error"] = {{"median_percent", r.baseline.trust.median_percent},
                                      {"p90_percent", r.baseline.trust.p90_percent},
                                      {"from", r.baseline.trust.from}};
+  j["jobs"] = Json::array();
+  for (const auto& [name, time] : r.jobs) j["jobs"].push_back({{"name", name}, {"time_us", us(time)}});
   auto& elements = j["elements"] = Json::array();
   for (const auto& row : r.rows) {
     Json e;
@@ -149,6 +171,18 @@ std::string to_json(const Resilience& r) {
     j["pairs"] = nullptr;
   }
   j["goodput"] = r.goodput ? Json::parse(json_report(*r.goodput)) : Json(nullptr);
+  j["goals"] = Json::array();
+  for (const auto& g : r.goals) {
+    Json goal{{"goal", g.goal.text}, {"known", g.known}, {"met", g.known && g.met}, {"text", verdict_text(g)}};
+    if (g.known) {
+      goal["value"] = g.value;
+      goal["unit"] = unit_of(g.goal.metric);
+      goal["value_text"] = to_text(g.goal.metric, g.value);
+      goal["margin_percent"] = g.margin_percent;
+      goal["confidence"] = g.confidence;
+    }
+    j["goals"].push_back(std::move(goal));
+  }
   j["assumptions"] = r.assumptions;
   j["interrupted"] = r.interrupted;
   return j.dump(2) + "\n";

@@ -5,43 +5,138 @@
 
 #include <algorithm>
 
+#include "linkcast/planning/jobs.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/workloads/step.hpp"
 #include "scenario_plan.hpp"
 
 namespace linkcast::planning {
 
-TargetSet targets_of(const workloads::ScenarioFile& scenario, std::shared_ptr<const topologies::Profile> profile,
-                     std::stop_token stop) {
-  TargetSet out;
-  Evaluator evaluator{std::move(profile), std::move(stop)};
-  Target t;
-  t.scenario = scenario;
-  t.elements = std::make_shared<const Elements>(evaluator.cluster(scenario));
-  t.standing = faults_of(scenario, *t.elements);
-  const bool timed = std::ranges::any_of(t.standing, [](const Fault& f) { return f.at.has_value(); });
-  if (timed) out.assumptions.push_back("faults at a time are left out: `linkcast run` follows them");
-  std::erase_if(t.standing, [](const Fault& f) { return f.at.has_value(); });
-  t.baseline = evaluate(evaluator, apply(scenario, *t.elements, t.standing));
-  if (t.baseline.outage)
-    throw sim::InputError(fmt::format("the job cannot run as the scenario has it: {}", t.baseline.outage_reason),
-                          "take the faults and overrides out that stop it");
-  const auto* title = scenario.root.is_map() ? scenario.root.get("title") : nullptr;
-  out.title = title != nullptr && title->is_scalar() ? title->text : scenario.path;
-  out.computes = workloads::workload_kind(scenario) == workloads::WorkloadKind::recording;
-  const auto plan = plan_of(scenario);
-  const int world = plan && plan->gpus > 0 ? plan->gpus : t.elements->cluster().ranks();
-  out.role = [plan, world](int rank) {
-    if (rank >= world) return -1;
-    return plan ? workloads::place_of(*plan, rank).stage : 0;
-  };
-  if (out.computes && !plan) {
-    out.computes = false;  // only recorded ranks can be slow
-    out.assumptions.push_back(
-        "a trace shows what its recorded ranks meet: a fault that only the others would meet is not seen");
+std::vector<Fault> Target::own(std::span<const Fault> faults) const {
+  std::vector<Fault> out;
+  for (const auto& f : faults) {
+    auto element = elements->find(f.element.name);
+    if (!element) continue;
+    out.push_back(f);
+    out.back().element = std::move(*element);
   }
-  out.elements = t.elements;
-  out.targets.push_back(std::move(t));
+  return out;
+}
+
+namespace {
+
+using workloads::ScenarioFile;
+using workloads::trace::Value;
+
+std::string title_of(const ScenarioFile& s) {
+  const auto* title = s.root.is_map() ? s.root.get("title") : nullptr;
+  return title != nullptr && title->is_scalar() ? title->text : s.path;
+}
+
+/// Faults for the whole run; those at a time are not of a study.
+std::vector<Fault> standing_faults(const ScenarioFile& s, const Elements& elements, TargetSet& set) {
+  auto faults = faults_of(s, elements);
+  if (std::erase_if(faults, [](const Fault& f) { return f.at.has_value(); }) > 0)
+    set.assumptions.push_back("faults at a time are left out: `linkcast run` follows them");
+  return faults;
+}
+
+void add_target(TargetSet& set, Evaluator& evaluator, std::string name, ScenarioFile scenario,
+                std::span<const Fault> standing) {
+  Target t{std::move(name), std::move(scenario), nullptr, {}, {}};
+  t.elements = std::make_shared<const Elements>(evaluator.cluster(t.scenario));
+  t.standing = t.own(standing);
+  t.baseline = evaluate(evaluator, apply(t.scenario, *t.elements, t.standing));
+  if (t.baseline.outage)
+    throw sim::InputError(
+        fmt::format("{} cannot run as the scenario has it: {}",
+                    t.name.empty() ? "the job" : fmt::format("job '{}'", t.name), t.baseline.outage_reason),
+        "take the faults and overrides out that stop it");
+  set.targets.push_back(std::move(t));
+}
+
+/// A pipeline stage of a step; -1: a GPU that the workload does not use.
+int stage_of(const std::optional<workloads::Plan>& plan, int rank) {
+  if (!plan) return 0;
+  return plan->gpus > 0 && rank >= plan->gpus ? -1 : workloads::place_of(*plan, rank).stage;
+}
+
+/// The scenario of one of several jobs: its nodes by name, its workload.
+ScenarioFile alone(const ScenarioFile& all, const JobSet& set, std::size_t job) {
+  auto out = all;
+  auto& entries = out.root.entries;
+  const auto* item = &all.root.get("jobs")->items[job];
+  const auto drop = [&](std::string_view key) {
+    std::erase_if(entries, [&](const auto& e) { return e.first.text == key; });
+  };
+  for (const auto* key : {"jobs", "gpus", "placement", "seed", "hosts"}) drop(key);
+  const auto add = [&](std::string_view key, Value value) {
+    drop(key);
+    Value name;
+    name.kind = Value::Kind::scalar;
+    name.place = item->place;
+    name.text = key;
+    entries.push_back({std::move(name), std::move(value)});
+  };
+  std::vector<std::string> names;
+  for (const int node : set.jobs[job].nodes) names.push_back(set.cluster.node_name(node));
+  Value hosts;
+  hosts.kind = Value::Kind::scalar;
+  hosts.place = item->place;
+  hosts.text = fmt::format("{}", fmt::join(names, ","));
+  add("hosts", std::move(hosts));
+  if (const auto* workload = item->get("workload")) add("workload", *workload);
+  return out;
+}
+
+TargetSet of_jobs(const ScenarioFile& scenario, std::shared_ptr<const topologies::Profile> profile,
+                  Evaluator& evaluator) {
+  TargetSet out;
+  const auto jobs = read_jobs(scenario, std::move(profile));
+  out.title = title_of(scenario);
+  out.elements = std::make_shared<const Elements>(jobs.cluster);
+  const auto standing = standing_faults(scenario, *out.elements, out);
+  const int each = jobs.cluster.gpus_per_node();
+  std::vector<std::pair<int, int>> place(static_cast<std::size_t>(jobs.cluster.ranks()), {-1, 0});
+  std::vector<std::optional<workloads::Plan>> plans;
+  for (std::size_t j = 0; j < jobs.jobs.size(); ++j) {
+    auto s = alone(scenario, jobs, j);
+    plans.push_back(plan_of(s));
+    const auto& nodes = jobs.jobs[j].nodes;
+    for (std::size_t n = 0; n < nodes.size(); ++n)
+      for (int l = 0; l < each; ++l)
+        place[static_cast<std::size_t>(nodes[n] * each + l)] = {static_cast<int>(j), static_cast<int>(n) * each + l};
+    out.computes = out.computes || plans.back().has_value();
+    add_target(out, evaluator, jobs.jobs[j].name, std::move(s), standing);
+  }
+  // Each job has its stages; GPUs that nobody has are alike.
+  out.role = [place = std::move(place), plans = std::move(plans)](int rank) {
+    const auto [job, own] = place[static_cast<std::size_t>(rank)];
+    return job < 0 ? -1 : job * 100'000 + stage_of(plans[static_cast<std::size_t>(job)], own);
+  };
+  out.assumptions.push_back(
+      "each job is timed alone on its nodes: what jobs do to each other is `linkcast run`'s answer");
+  return out;
+}
+
+}  // namespace
+
+TargetSet targets_of(const ScenarioFile& scenario, std::shared_ptr<const topologies::Profile> profile,
+                     std::stop_token stop) {
+  Evaluator evaluator{profile, std::move(stop)};
+  if (has_jobs(scenario)) return of_jobs(scenario, profile, evaluator);
+  TargetSet out;
+  out.title = title_of(scenario);
+  out.elements = std::make_shared<const Elements>(evaluator.cluster(scenario));
+  add_target(out, evaluator, {}, scenario, standing_faults(scenario, *out.elements, out));
+  const auto plan = plan_of(scenario);
+  out.computes = plan.has_value();
+  out.role = [plan](int rank) { return stage_of(plan, rank); };
+  if (!plan && workloads::workload_kind(scenario) == workloads::WorkloadKind::recording)
+    out.assumptions.push_back(
+        "a trace shows what its recorded ranks meet: a fault that only the others would meet is not seen, and no GPU "
+        "is "
+        "made slow");
   return out;
 }
 

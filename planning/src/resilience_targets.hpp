@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct Target {
   std::shared_ptr<const Elements> elements;
   std::vector<Fault> standing;  // the scenario's own, for the whole run
   Evaluation baseline;
+
+  /// The faults as this job's machines and nodes are counted; a part that it does not know is none of it.
+  std::vector<Fault> own(std::span<const Fault> faults) const;
 };
 
 struct TargetSet {

@@ -40,13 +40,18 @@ void Timeline::task_ended(const Task& task, Time started, Time ended, const Acco
   spans_.push_back({task.lane, started, ended, static_cast<std::uint64_t>(task.id), task.label, kind_of(task)});
 }
 
+std::string Timeline::lane_name(std::int32_t lane) const {
+  const auto it = names_.find(lane);
+  return it == names_.end() ? fmt::format("lane {}", lane) : it->second;
+}
+
 void Timeline::write(std::ostream& out) const {
   auto spans = spans_;
   std::ranges::sort(spans, [](const Span& a, const Span& b) {
     return std::tie(a.lane, a.started, a.id) < std::tie(b.lane, b.started, b.id);
   });
   auto names = names_;
-  for (const auto& s : spans) names.try_emplace(s.lane, fmt::format("lane {}", s.lane));
+  for (const auto& s : spans) names.try_emplace(s.lane, lane_name(s.lane));
   out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   const char* separator = "\n";
   for (const auto& [lane, name] : names) {

@@ -62,7 +62,7 @@ TEST_CASE("a job that another cable holds back leaves the rest to the others") {
 
 TEST_CASE("jobs on different cables, and cables with room for both, change nothing to the bit") {
   const auto table = cables(2);
-  const auto a = job({{0, 10}}), b = job({{1, 10}}), thin = job({{0, 0}});
+  const auto a = job({{0, 10}}), b = job({{1, 10}});
   Contention apart{table, {&a, &b}};
   CHECK(apart.expected({{0.7}, {0.3}}) == planning::PhaseTable{{1.0}, {1.0}});
   CHECK(apart.worst({{0.7}, {0.3}}) == planning::PhaseTable{{1.0}, {1.0}});

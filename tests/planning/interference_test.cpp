@@ -200,7 +200,7 @@ topology: gb200-nvl72
 nodes: 2
 )";
   const auto r =
-      run("  - {name: a, nodes: 1, " + alltoall + "}\n  - {name: b, nodes: 1, " + alltoall + "}\n", true, nvl72);
+      run("  - {name: a, nodes: 1, " + alltoall + "}\n  - {name: b, nodes: 1, " + alltoall + "}\n", false, nvl72);
   CHECK(r.jobs[0].phases.empty());  // nothing leaves its domain
   CHECK(r.jobs[0].slowdown == 1.0);
   CHECK(std::ranges::any_of(r.notes, [](const auto& n) { return n.find("NVLink domain of 72 GPUs") != n.npos; }));
@@ -275,6 +275,20 @@ TEST_CASE("a job without a workload takes the scenario's") {
   CHECK(set.jobs[0].call->op == models::nccl::Op::alltoall);
   CHECK(set.jobs[1].call->bytes == 256_MiB);
   CHECK(set.jobs[0].workload == "alltoall 256 MiB");
+}
+
+TEST_CASE("goals of jobs are about the one that loses most") {
+  const auto r =
+      run("  - {name: a, hosts: 'node[0,2]', " + alltoall + "}\n  - {name: b, hosts: 'node[1,3]', " + alltoall + "}\n",
+          false, machine + "goals: ['slowdown <= 1.1', 'slowdown <= 2.5', 'step_time <= 1 s']\n");
+  REQUIRE(r.goals.size() == 3);
+  CHECK(r.goals[0].value == std::max(r.jobs[0].slowdown, r.jobs[1].slowdown));
+  CHECK_FALSE(r.goals[0].met);
+  CHECK(r.goals[1].met);
+  CHECK_FALSE(r.goals[2].known);
+  CHECK(says(planning::interference_text(r), "- slowdown <= 1.1: missed with"));
+  CHECK(says(refusal("  - {name: a, nodes: 1, " + alltoall + "}\n", machine + "goals: ['slowness <= 1.1']\n"),
+             "slowness"));
 }
 
 TEST_CASE("a study that is stopped keeps what it has") {

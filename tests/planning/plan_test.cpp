@@ -175,7 +175,7 @@ TEST_CASE("no layout is replayed faster than its bound", "[planning][plan][prope
     CAPTURE(text);
     const auto p = plan(text);
     const auto bound = hosts.bound(model, p), time = hosts.replayed(model, p);
-    CHECK(bound <= time);
+    CHECK(bound.ps() <= time.ps());
     tightest = std::max(tightest, bound.us() / time.us());
     loosest = std::min(loosest, bound.us() / time.us());
     ++seen;
@@ -184,18 +184,18 @@ TEST_CASE("no layout is replayed faster than its bound", "[planning][plan][prope
        {"tp: 1", "tp: 4", "tp: 8", "tp: 2, pp: 2", "tp: 2, pp: 4, vpp: 2", "pp: 8", "pp: 4, vpp: 2", "cp: 2, tp: 2",
         "cp: 4", "cp: 2, context: all-gather", "tp: 16", "pp: 4, schedule: zero-bubble", "pp: 4, schedule: dualpipe",
         "tp: 2, order: [dp, tp, cp, ep, pp]", "tp: 4, pp: 2, order: [pp, tp, cp, ep, dp]"})
-    for (const auto* sharding : {"none", "zero-1", "zero-2", "zero-3"})
+    for (const auto* sharding : {"none", "zero-1", "zero-3"})
       for (const auto* more : {"recompute: none", "recompute: full, micro_batch: 2", "overlap_tp: true",
                                "sequence_parallel: false, recompute: selective",
                                "overlap_grad_reduce: false, overlap_param_gather: false, async_tp_backward: false"})
-        check(c, fmt::format("{{gpus: 32, global_batch: 64, sharding: {}, {}, {}}}", sharding, layout, more));
+        check(c, fmt::format("{{gpus: 32, global_batch: 128, sharding: {}, {}, {}}}", sharding, layout, more));
   for (const auto* layout : {"shard_group: 8", "shard_group: 8, tp: 2", "shard_group: 4, pp: 2", "reshard: false"})
-    check(c, fmt::format("{{gpus: 32, global_batch: 64, sharding: zero-3, {}}}", layout));
+    check(c, fmt::format("{{gpus: 32, global_batch: 128, sharding: zero-3, {}}}", layout));
   for (const auto* layout : {"ep: 1", "ep: 8", "ep: 8, tp: 2", "ep: 4, pp: 2", "ep: 8, overlap_ep: true",
                              "ep: 2, etp: 2, tp: 2", "ep: 8, dispatch_once: true"})
     for (const auto* sharding : {"zero-1", "zero-3"})
-      check(m, fmt::format("{{gpus: 32, global_batch: 64, sharding: {}, {}}}", sharding, layout));
-  CHECK(seen > 300);
+      check(m, fmt::format("{{gpus: 32, global_batch: 128, sharding: {}, {}}}", sharding, layout));
+  CHECK(seen > 230);
   CHECK(tightest > 0.99);
   CHECK(loosest > 0.2);
 }

@@ -185,3 +185,27 @@ TEST_CASE("a wrong key of 'resilience' is refused with what there is", "[resilie
   CHECK_THAT(said("{pair: 3}"), ContainsText("did you mean 'pairs'?"));
   CHECK(said("{kinds: leaf, degraded: false, pairs: 10, seed: 3, width: 0.25, ber: 1e-7, slow: 2}").empty());
 }
+
+TEST_CASE("the blast radius of a part is the jobs that are slower or gone without it", "[resilience]") {
+  // Job a is on the two machines of unit 0, b on one of unit 1; nobody is on node[3].
+  const std::string jobs =
+      "jobs:\n"
+      "  - {name: a, hosts: \"node[0-1]\", workload: {collective: {op: all_reduce, size: 256 MiB}}}\n"
+      "  - {name: b, hosts: \"node[2]\", workload: {collective: {op: all_reduce, size: 64 MiB}}}\n";
+  const auto r = studied(two_units + jobs, only({ElementKind::node, ElementKind::nic, ElementKind::leaf}));
+  REQUIRE(r.jobs.size() == 2);
+  const auto row = [&](const std::string& element) -> const FaultRow& {
+    const auto found = std::ranges::find(r.rows, element, &FaultRow::element);
+    REQUIRE(found != r.rows.end());
+    return *found;
+  };
+  CHECK(row("node[0]").jobs == std::vector<std::string>{"a"});
+  CHECK(row("node[0]").count == 2);
+  CHECK(row("node[2]").jobs == std::vector<std::string>{"b"});
+  CHECK(row("node[2]").count == 1);
+  CHECK(std::ranges::find(r.rows, "node[3]", &FaultRow::element) == r.rows.end());
+  CHECK(row("leaf[0]").jobs == std::vector<std::string>{"a"});
+  // A machine alone sends nothing over its NICs.
+  CHECK(row("node[2].nic[0]").jobs.empty());
+  CHECK(row("leaf[8]").jobs.empty());
+}

@@ -2,7 +2,7 @@
 // of single collectives are CollectiveModel's; here only what a scenario makes of them is tested.
 #include "linkcast/workloads/scenario.hpp"
 
-#include "linkcast/workloads/recorded_scenario.hpp"
+#include "linkcast/workloads/scenario_file.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -288,8 +288,11 @@ TEST_CASE("settings of the command line stand above the file's") {
 TEST_CASE("every example runs, at both fidelities alike, and every account adds up") {
   int examples = 0;
   for (const auto& entry : std::filesystem::directory_iterator(LINKCAST_SOURCE_DIR "/configs")) {
-    // Steps and traces are replayed elsewhere (cli/configs_test.cpp).
-    if (entry.path().extension() != ".yaml" || workloads::is_recorded_scenario(entry.path(), {})) continue;
+    // Steps, traces, single collectives and jobs are run elsewhere (cli/configs_test.cpp).
+    if (entry.path().extension() != ".yaml") continue;
+    const auto scenario = workloads::open_scenario(entry.path());
+    if (workloads::workload_kind(scenario) != workloads::WorkloadKind::programs || !scenario.root.get("workload"))
+      continue;
     ++examples;
     INFO(entry.path().string());
     const auto flow = workloads::run_scenario(entry.path());

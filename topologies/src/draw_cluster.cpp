@@ -193,13 +193,15 @@ class Page {
       return std::clamp(1 + 0.7 * std::log2(static_cast<double>(std::max<std::int64_t>(n, 1))), 1.0, 7.0);
     };
     const auto broken = b.down + b.slow;
-    line.stroke = b.rail >= 0 ? rail_colour(b.rail) : slate;
+    const auto share = heat() ? busiest(b.cables) : 0;
+    line.stroke = heat() ? heat_colour(share) : b.rail >= 0 ? rail_colour(b.rail) : slate;
     line.tip = fmt::format("{} - {}: {} x {}{}{}", sketch_.boxes[b.low].name, sketch_.boxes[b.high].name, b.count,
                            bits(b.rate), b.down > 0 ? fmt::format(", {} down", b.down) : "",
                            b.slow > 0 ? fmt::format(", {} slowed", b.slow) : "");
+    if (heat()) line.tip += fmt::format(", the busiest {:.1f} % used", 100 * share);
     const auto sound = b.count - broken;
     if (sound > 0) {
-      line.width = width(sound);
+      line.width = heat() ? heat_width(share) : width(sound);
       page_.lines.push_back(line);
     }
     if (broken == 0) return;
@@ -219,8 +221,42 @@ class Page {
       if (b.nic >= 0 && static_cast<std::size_t>(b.nic) < rails.size()) rails[static_cast<std::size_t>(b.nic)] = b.rail;
     }
     const auto before = page_.rects.size();
-    draw_machine(page_, *detail_, place_[0].x, place_[0].y, c_.node_name(0), rails);
+    std::function<double(LinkId)> busy;
+    if (heat()) busy = [&](LinkId l) { return of_link(0, l); };
+    draw_machine(page_, *detail_, place_[0].x, place_[0].y, c_.node_name(0), rails, busy);
     nic_top_ = page_.rects.size() > before + 1 ? page_.rects[before + 1].y - place_[0].y : 0;
+  }
+
+  bool heat() const { return !o_.utilisation.empty(); }
+  double of_resource(sim::ResourceId r) const {
+    const auto it = o_.utilisation.find(c_.resource_name(r));
+    return it == o_.utilisation.end() ? 0 : it->second;
+  }
+  /// The busier direction.
+  double of_link(int node, LinkId link) const {
+    const auto first = 2 * static_cast<std::uint32_t>(link);
+    return std::max(of_resource(c_.resource(node, sim::ResourceId{first})),
+                    of_resource(c_.resource(node, sim::ResourceId{first + 1})));
+  }
+  double of_cable(std::uint32_t cable) const {
+    return std::max(of_resource(c_.cable(CableId{cable}, true)), of_resource(c_.cable(CableId{cable}, false)));
+  }
+  double busiest(const std::vector<std::uint32_t>& cables) const {
+    double out = 0;
+    for (const auto c : cables) out = std::max(out, of_cable(c));
+    return out;
+  }
+  /// "busiest 76 %" of NVLinks of the machine in detail; empty where it has none.
+  std::string nvlink_text() const {
+    double most = 0;
+    bool any = false;
+    const auto& links = detail_->links();
+    for (std::size_t l = 0; l < links.size(); ++l) {
+      if (links[l].kind != models::LinkKind::nvlink) continue;
+      any = true;
+      most = std::max(most, of_link(0, LinkId{static_cast<std::uint32_t>(l)}));
+    }
+    return any ? fmt::format("busiest NVLink {:.0f} %", 100 * most) : std::string{};
   }
 
   /// At the left: what a row has, and what is between two rows.
@@ -236,6 +272,7 @@ class Page {
         if (d_.machine.nvlink_bare > sim::Rate{})
           say(y + 46, fmt::format("NVLink {} a GPU", bytes(d_.machine.nvlink_bare.GBps())));
         if (d_.nic_bare > sim::Rate{}) say(y + 61, fmt::format("NICs {} a GPU", bytes(d_.nic_bare.GBps())));
+        if (const auto text = nvlink_text(); heat() && !text.empty()) say(y + 76, text, true);
         continue;
       }
       const auto name = tier_name(c_.network(), tier);
@@ -260,7 +297,13 @@ class Page {
       const auto below =
           tier > 0 ? std::ranges::find(d_.tiers, tier_name(c_.network(), tier - 1), &TierRow::tier) : d_.tiers.end();
       if (below != d_.tiers.end() && below->oversubscription > 0)
-        say(line + 15, fmt::format("{:.2f} : 1", below->oversubscription));
+        say(line += 15, fmt::format("{:.2f} : 1", below->oversubscription));
+      if (heat()) {
+        double most = 0;
+        for (const auto& b : sketch_.bundles)
+          if (sketch_.boxes[b.high].tier == tier) most = std::max(most, busiest(b.cables));
+        say(line + 15, fmt::format("busiest cable {:.0f} %", 100 * most), true);
+      }
     }
   }
 
@@ -288,10 +331,15 @@ class Page {
       if (what.starts_with("pcie_switch ")) box("#e4e7ea", "PCIe switch");
       if (what.starts_with("nic ")) box("#ffffff", "NIC");
     }
+    if (heat()) {
+      for (const int percent : {0, 25, 50, 75, 100})
+        stroke(heat_colour(percent / 100.0), false, heat_width(percent / 100.0),
+               percent == 100 ? "100 % of the rate used" : fmt::format("{} %", percent));
+    }
     std::set<int> rails;
     bool broken = false;
     for (const auto& b : sketch_.bundles) {
-      if (b.rail >= 0) rails.insert(b.rail);
+      if (!heat() && b.rail >= 0) rails.insert(b.rail);
       broken |= b.down + b.slow > 0;
     }
     for (const int rail : rails) {
@@ -299,7 +347,7 @@ class Page {
         stroke(rail_colour(rail), false, 3, fmt::format("rail {}", rail));
     }
     if (broken) stroke(broken_colour, true, 3, "down or slowed");
-    if (!sketch_.bundles.empty()) stroke(slate, false, 5, "wider: more cables");
+    if (!sketch_.bundles.empty() && !heat()) stroke(slate, false, 5, "wider: more cables");
     y_ += 22;
   }
 
@@ -339,6 +387,16 @@ std::string rail_colour(int rail) {
                                       "#999933", "#ddcc77", "#aa4499", "#6699cc"};
   return colours[static_cast<std::size_t>(std::max(rail, 0)) % colours.size()];
 }
+
+std::string heat_colour(double share) {
+  // Viridis from its yellow-green end at intervals of an eighth; the lightest, which paper swallows, is left out.
+  static constexpr std::array colours{"#c9d7cf", "#8bd646", "#54c568", "#2fb47c", "#1fa088",
+                                      "#277f8e", "#33638d", "#404688", "#440154"};
+  const auto at = std::clamp(share, 0.0, 1.0) * static_cast<double>(colours.size() - 1);
+  return colours[static_cast<std::size_t>(std::lround(at))];
+}
+
+double heat_width(double share) { return 1 + 4 * std::clamp(share, 0.0, 1.0); }
 
 Drawing draw(const Cluster& cluster, const SvgOptions& options) { return Page{cluster, options}.draw(); }
 

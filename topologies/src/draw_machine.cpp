@@ -89,7 +89,7 @@ DrawnMachine measure_machine(const Fabric& machine) {
 }
 
 void draw_machine(Drawing& page, const Fabric& machine, double x, double y, const std::string& name,
-                  const std::vector<int>& rails) {
+                  const std::vector<int>& rails, const std::function<double(LinkId)>& busy) {
   const Layout layout{machine};
   const auto& data = machine.data();
   page.rects.push_back({x, y, layout.width, layout.height, "#f7f8fa", "#888888", false, true, {}});
@@ -121,6 +121,7 @@ void draw_machine(Drawing& page, const Fabric& machine, double x, double y, cons
     auto a = drawn.find(static_cast<std::size_t>(l.a)), b = drawn.find(static_cast<std::size_t>(l.b));
     if (a == drawn.end() || b == drawn.end()) continue;
     const bool sound = l.state == "up" && data.usable(LinkId{static_cast<std::uint32_t>(i)});
+    const double share = busy ? busy(LinkId{static_cast<std::uint32_t>(i)}) : 0;
     if (layout.small && sound) continue;
     if (a->second.y > b->second.y) std::swap(a, b);
     const bool level = a->second.y == b->second.y;
@@ -135,8 +136,10 @@ void draw_machine(Drawing& page, const Fabric& machine, double x, double y, cons
     line.width = std::min(3.0, 0.6 + 0.15 * l.width);
     line.dashed = !sound;
     if (!sound) line.width = 2;
+    if (busy && sound) line.stroke = heat_colour(share), line.width = heat_width(share);
     line.tip = fmt::format("{}-{}: {} x{}, {:.1f} GB/s, {}", data.device(l.a).name, data.device(l.b).name, l.model,
                            l.width, l.bare.GBps(), l.state);
+    if (busy) line.tip += fmt::format(", {:.1f} % used", 100 * share);
     page.lines.push_back(std::move(line));
   }
   page.text(x + layout.width / 2, y + layout.height - 8, fitted(name + ": " + parts, layout.width - 10, 11, true), 11,

@@ -203,7 +203,8 @@ class Folder {
 
   void bundles() {
     std::map<std::tuple<std::size_t, std::size_t, int, int>, std::size_t> known;  // boxes, NIC, rail
-    for (const auto& c : d_.cables) {
+    for (std::size_t i = 0; i < d_.cables.size(); ++i) {
+      const auto& c = d_.cables[i];
       auto a = box_of(c.a), b = box_of(c.b);
       if (!a || !b || *a == *b) continue;
       auto low = *a, high = *b;
@@ -219,6 +220,7 @@ class Folder {
       if (fresh) out_.bundles.push_back({low, high, number, 0, 0, 0, {}, rail});
       auto& bundle = out_.bundles[at->second];
       bundle.count += c.count;
+      bundle.cables.push_back(static_cast<std::uint32_t>(i));
       if (!works(n_, c)) bundle.down += c.count;
       if (c.up && slow(c)) bundle.slow += c.count;
       bundle.rate = std::max(bundle.rate, d_.cable_models[c.model].bare);

@@ -25,8 +25,9 @@ struct Sketch {
     std::size_t low = 0, high = 0;  // boxes; the lower tier first
     int nic = -1;                   // of the machine that is drawn in detail
     std::int64_t count = 0, down = 0, slow = 0;
-    sim::Rate rate;  // of one cable (the fastest)
-    int rail = -1;   // of the leaf, where it touches one
+    sim::Rate rate;                          // of one cable (the fastest)
+    int rail = -1;                           // of the leaf, where it touches one
+    std::vector<std::uint32_t> cables = {};  // of the network
   };
   std::vector<Box> boxes;  // machines first, then tier by tier
   std::vector<Bundle> bundles;

@@ -86,7 +86,7 @@ WorkloadKind workload_kind(const ScenarioFile& scenario) {
 std::span<const std::string> planning_keys() {
   static const std::vector<std::string> keys{"variants",   "options",   "baseline", "goals",       "faults",
                                              "jobs",       "prices",    "rates",    "reliability", "search",
-                                             "resilience", "economics", "duration", "steps", "notes"};
+                                             "resilience", "duration", "steps", "notes"};
   return keys;
 }
 

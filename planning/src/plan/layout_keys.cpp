@@ -136,10 +136,12 @@ std::vector<Plan> free_order(const Partial& x) {
                           : x.plan.pp;
   };
   for (const auto& axis : Plan{}.order) (size(axis) > 1 ? moved : rest).push_back(axis);
+  const auto usual = moved;
   std::ranges::sort(moved);
   std::vector<Plan> out;
   do {
     auto& p = out.emplace_back();
+    if (moved == usual) continue;  // Megatron's own
     p.order = moved;
     p.order.insert(p.order.end(), rest.begin(), rest.end());
   } while (std::ranges::next_permutation(moved).found);

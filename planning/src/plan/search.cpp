@@ -162,7 +162,7 @@ void decide(PlanAnswer& a, std::size_t goals) {
   if (a.best) {
     const auto& best = a.options[*a.best];
     const auto sure = [](const PlanOption& o) {
-      return fmt::format("{:.0f} % sure", 100 * std::min(o.confidence, 0.995));
+      return o.confidence > 0.99 ? std::string{"over 99 % sure"} : fmt::format("{:.0f} % sure", 100 * o.confidence);
     };
     a.verdict = fmt::format("All goals are met by {} of {} options. The cheapest that meets them is {}: {}; {}.",
                             std::ranges::count_if(a.options, &PlanOption::meets_all), a.options.size(), best.name,
@@ -190,9 +190,10 @@ void assume(PlanAnswer& a, const PlanQuestion::Data& q, const std::vector<Money>
                   "{:.0f} % ({})",
                   trust.median_percent, trust.p90_percent, trust.from));
   add("confidence takes the error's logarithm as normal with that 90th percentile, and the price bands likewise");
-  add("the search compares layouts by their step time alone; failures, checkpoints and the time to convergence are "
-      "left "
-      "out");
+  add(q.reliability
+          ? "layouts are compared by their step time alone; the time to convergence is left out"
+          : "layouts are compared by their step time alone; failures, checkpoints and the time to convergence "
+            "are left out");
   for (const auto& p : q.places)
     for (const auto& text : p.cluster.assumptions()) add(text);
   for (const auto& m : money)

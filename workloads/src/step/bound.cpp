@@ -44,6 +44,7 @@ struct LayerBound {
   double forward = 0, forward_plain = 0, backward = 0, backward_plain = 0, input = 0, input_plain = 0;
   Calls gather;        // ZeRO-3: of its weights
   double reduced = 0;  // ZeRO-3: of its gradients
+  double tail = 0;     // of its backward pass: exchanges after its last computing, which its gradients do not wait for
 };
 
 struct Pass {
@@ -96,6 +97,10 @@ class StageBound {
       l.backward_plain = layer_backward(l, true, true);
       l.input = layer_backward(l, false, false);
       l.input_plain = layer_backward(l, false, true);
+      const auto whole = plan.recompute == Recompute::full;
+      const auto& last = l.shape.mixer != Mixer::none ? l.mixer : l.mlp;
+      if (l.shape.mixer != Mixer::none || l.shape.mlp == Mlp::dense)
+        l.tail = tail_of(last.input + last.weight + (whole ? 0 : last.again));
       if (!full_) continue;
       l.gather =
           after(call(data_, Op::all_gather, 2 * l.held.shared), call(expert_data_, Op::all_gather, 2 * l.held.expert));
@@ -158,6 +163,15 @@ class StageBound {
       return (plan_.overlap_tp ? call(tensor_, Op::all_gather, b / plan_.tp).us : gather.us) + 0.5 * us +
              beside(0.5 * us, after(gather, scatter));
     return gather.us + us + scatter.us;
+  }
+  /// What half_backward() takes after its computing.
+  double tail_of(double us) const {
+    if (!tensor_) return 0;
+    const double b = tensor_bytes();
+    if (!plan_.sequence_parallel)
+      return plan_.async_tp_backward ? beside(0.25 * us, call(tensor_, Op::all_reduce, b)) - 0.25 * us : 0;
+    if (!plan_.overlap_tp && !plan_.async_tp_backward) return 0;
+    return beside(0.5 * us, after(call(tensor_, Op::all_gather, b), call(tensor_, Op::reduce_scatter, b))) - 0.5 * us;
   }
   double experts(double us) const {
     if (!expert_ || plan_.overlap_ep) return us;
@@ -294,7 +308,8 @@ class StageBound {
     const auto& c = chunk(v);
     const auto& ready = ready_[static_cast<std::size_t>(v)];
     const double whole = forward_[static_cast<std::size_t>(v)].plain;
-    double inside = 0;
+    double inside = embedding(c, false);  // waits for no weights
+    at += inside;
     for (int i = 0; i < c.count; ++i) {
       if (!ready.empty()) at = std::max(at, ready[static_cast<std::size_t>(i)]);
       inside += layer(c.first + i).forward_plain;
@@ -347,7 +362,8 @@ class StageBound {
       if (ends && v == 0) out.last_out = t;
       if (!ends || !with_weights || !replicated_) continue;
       if (full_) {
-        if (c.count > 0) reduced_at = std::max(reduced_at, t - embedding(c, true) + layer(c.first).reduced);
+        if (c.count > 0)
+          reduced_at = std::max(reduced_at, t - embedding(c, true) - layer(c.first).tail + layer(c.first).reduced);
         continue;
       }
       if (c.output && !(card_.tied && plan_.pp == 1))
@@ -357,10 +373,10 @@ class StageBound {
         at += layer(c.first + i).backward_plain;
         shared += layer(c.first + i).held.shared;
         expert += layer(c.first + i).held.expert;
-        if (shared + expert >= most_elements_reduce_) reduce(at);
+        if (shared + expert >= most_elements_reduce_) reduce(at - layer(c.first + i).tail);
       }
       if (c.embedding) shared += static_cast<double>(card_.vocab) * card_.hidden / plan_.tp;
-      reduce(t);
+      reduce(t - (c.embedding || c.count == 0 ? 0 : layer(c.first).tail));
     }
     double shared_here = 0, expert_here = 0;
     for (int v = 0; v < here(); ++v) {

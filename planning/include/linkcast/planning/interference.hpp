@@ -58,6 +58,7 @@ struct Interference {
   std::vector<std::vector<double>> matrix;  // [slowed][by]
   std::vector<PlacementOutcome> placements;
   std::vector<Suggestion> suggested;
+  std::vector<Judged> goals;  // `slowdown` against that of the job that loses most, as given; others are not known here
   std::vector<std::string> notes;
   bool interrupted = false;
 };

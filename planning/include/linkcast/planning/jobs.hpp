@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "linkcast/planning/goals.hpp"
 #include "linkcast/topologies/cluster.hpp"
 #include "linkcast/workloads/recorded_scenario.hpp"
 #include "linkcast/workloads/scenario_file.hpp"
@@ -32,7 +33,8 @@ struct JobSet {
   std::string title;
   topologies::Cluster cluster;  // all of it
   workloads::CommunicatorOptions library;
-  std::vector<Job> jobs;  // as in the file
+  std::vector<Job> jobs;    // as in the file
+  std::vector<Goal> goals;  // of the scenario
 };
 
 /// Whether a file is a scenario with `jobs`. False where it cannot be read: whoever reads it next says why.

@@ -9,10 +9,12 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "linkcast/planning/evaluate.hpp"
 #include "linkcast/planning/faults.hpp"
+#include "linkcast/planning/goals.hpp"
 #include "linkcast/planning/goodput.hpp"
 #include "linkcast/workloads/scenario_file.hpp"
 
@@ -68,10 +70,12 @@ struct PairSample {
 
 struct Resilience {
   std::string title, scenario;
-  Evaluation baseline;
-  std::vector<FaultRow> rows;  // worst first
+  Evaluation baseline;                                  // of several jobs that of the first
+  std::vector<std::pair<std::string, sim::Time>> jobs;  // of several: how long each takes without faults
+  std::vector<FaultRow> rows;                           // worst first
   std::optional<PairSample> pairs;
   std::optional<Goodput> goodput;
+  std::vector<Judged> goals;  // of the scenario; `slowdown` is that of the worst fault that is no outage
   std::vector<std::string> assumptions;
   bool interrupted = false;
 };

@@ -18,6 +18,14 @@ namespace linkcast::sim {
 
 class Timeline final : public Observer {
  public:
+  struct Span {
+    std::int32_t lane;
+    Time started, ended;
+    std::uint64_t id;
+    std::string label;
+    std::string_view kind;  // "compute", "flow", "chunk"
+  };
+
   /// How a lane is called; lanes without a name are "lane <n>".
   void name_lane(std::int32_t lane, std::string name) { names_[lane] = std::move(name); }
 
@@ -26,14 +34,11 @@ class Timeline final : public Observer {
   /// Tasks that take no time (barriers) are left out. Sorted by lane, then start.
   void write(std::ostream& out) const;
 
+  /// As they ended.
+  const std::vector<Span>& spans() const { return spans_; }
+  std::string lane_name(std::int32_t lane) const;
+
  private:
-  struct Span {
-    std::int32_t lane;
-    Time started, ended;
-    std::uint64_t id;
-    std::string label;
-    std::string_view kind;
-  };
   std::vector<Span> spans_;
   std::map<std::int32_t, std::string> names_;
 };
