@@ -27,7 +27,7 @@ Inside inside(const Fabric& machine) {
     if (d.kind == DeviceKind::gpu) {
       ++out.gpus[d.model];
       ++out.all_gpus;
-    } else if (d.kind == DeviceKind::nic) {
+    } else if (d.kind == DeviceKind::nic && !d.attributes.contains("absent")) {
       const auto gbps = d.attributes.find("gbps");
       ++out.nics[{d.model, gbps == d.attributes.end() ? 0 : std::atof(gbps->second.c_str())}];
     }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <tuple>
@@ -226,7 +227,8 @@ class Counter {
 
 /// A tree of switches with as many ports up as down, for networks that nobody described. With radix R, one switch joins
 /// R ports, two tiers R^2/2, three R^3/4 (Al-Fares et al., SIGCOMM 2008).
-void assume_tree(const Network& n, const Prices::Data& p, BillOfMaterials& bom) {
+/// `places`: the share of the machines' places for NICs that have one.
+void assume_tree(const Network& n, double places, const Prices::Data& p, BillOfMaterials& bom) {
   const auto& fabric = n.model().name;
   const auto it = p.assumed.contains(fabric) ? p.assumed.find(fabric) : p.assumed.find("ethernet");
   std::map<double, std::int64_t> by_rate;
@@ -235,7 +237,8 @@ void assume_tree(const Network& n, const Prices::Data& p, BillOfMaterials& bom) 
     bom.notes.push_back("the network is not described: its switches and cables are not counted");
     return;
   }
-  for (const auto& [gbps, ports] : by_rate) {
+  for (const auto& [gbps, all] : by_rate) {
+    const auto ports = std::max<std::int64_t>(1, std::llround(static_cast<double>(all) * places));
     const auto& choices = it->second;
     const auto rate = gbps;
     auto box = std::ranges::find_if(choices, [&](const AssumedSwitch& s) { return s.gbps >= rate * (1 - 1e-9); });
@@ -278,6 +281,15 @@ void assume_tree(const Network& n, const Prices::Data& p, BillOfMaterials& bom) 
                     "ports of {}",
                     box->name, ports, rate_text(gbps)));
   }
+}
+
+/// NICs of these machines in all places for them (`nics` of a scenario leaves some empty).
+double filled_places(const Cluster& cluster) {
+  std::int64_t all = 0, there = 0;
+  for (int i = 0; i < cluster.nodes(); ++i)
+    for (const auto& d : cluster.machine(i).devices())
+      if (d.kind == topologies::DeviceKind::nic) ++all, there += d.attributes.contains("absent") ? 0 : 1;
+  return all == 0 ? 1 : static_cast<double>(there) / static_cast<double>(all);
 }
 
 /// Ports of these machines in all ports of the network.
@@ -329,7 +341,7 @@ void count_network(const Cluster& cluster, const Prices::Data& prices, BillOfMat
   if (n.empty()) return;
   const auto first = bom.lines.size();
   if (n.generator() == "ideal")
-    assume_tree(n, prices, bom);
+    assume_tree(n, filled_places(cluster), prices, bom);
   else
     Counter{cluster, prices, bom}.run();
   const auto share = share_of(cluster);

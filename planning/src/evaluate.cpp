@@ -106,7 +106,7 @@ Evaluation of_recording(const workloads::RecordedScenario& s, const workloads::R
   out.tokens_per_second = r.tokens_per_second;
   const auto exposed = std::ranges::find_if(out.parts, [](const Part& p) { return p.name != "compute"; });
   if (out.exposed_share < 0.1 || exposed == out.parts.end())
-    out.bound_by = "compute";
+    out.bound_by = out.parts.empty() || out.parts.front().name != "idle" ? "compute" : "idle";
   else
     out.bound_by = exposed->name == "idle" ? "bubble" : "exposed " + exposed->name;
   double time = 0, middle = 0, most = 0;

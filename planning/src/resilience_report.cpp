@@ -58,8 +58,10 @@ std::string verdict(const Resilience& r) {
     if (row.outage) fatal += row.count;
   }
   if (parts == 0) return "nothing that can fail was looked at\n";
-  return fmt::format("{} parts in {} classes: the loss of any of {} stops the job; every other single fault costs {}\n",
-                     parts, std::ranges::count(r.rows, FaultKind::fail, &FaultRow::fault), fatal,
+  return fmt::format("{} parts in {} classes: {} single fault costs {}\n", parts,
+                     std::ranges::count(r.rows, FaultKind::fail, &FaultRow::fault),
+                     fatal == 0 ? "no loss of one stops the job, and a"
+                                : fmt::format("the loss of any of {} stops the job; every other", fatal),
                      worst < 1.00005 ? "nothing" : fmt::format("at most {:.2f} %", (worst - 1) * 100));
 }
 

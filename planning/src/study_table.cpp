@@ -194,7 +194,11 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
   std::set<std::pair<std::string, std::string>> costs;
   for (const auto& r : rows)
     if (r[study.column("status")] == "done") costs.emplace(r[study.column("capex_usd")], r[study.column("power_w")]);
-  const bool cost = costs.size() > 1;
+  // Machines of another size cost more: that is no comparison.
+  const bool cost = costs.size() > 1 && std::ranges::all_of(rows, [&](const Row& r) {
+                      const auto& gpus = r[study.column("gpus")];
+                      return gpus.empty() || gpus == rows.front()[study.column("gpus")];
+                    });
   auto& head = table.front();
   if (axes.empty()) head.emplace_back("scenario");
   for (const auto& axis : axes) head.push_back(axis.key.substr(axis.key.rfind('.') + 1));

@@ -28,8 +28,11 @@ Fabric Fabric::with_nics(int count, sim::Rate rate, bool as_ports) const {
   std::vector<bool> kept(static_cast<std::size_t>(own), false);
   for (int i = 0; i < std::min(count, own); ++i) kept[static_cast<std::size_t>(i * own / std::min(count, own))] = true;
   for (int i = 0; i < own; ++i)
-    if (!kept[static_cast<std::size_t>(i)])
-      copy->device_extra[static_cast<std::size_t>(nics[static_cast<std::size_t>(i)])].up = false;
+    if (!kept[static_cast<std::size_t>(i)]) {
+      const auto at = static_cast<std::size_t>(nics[static_cast<std::size_t>(i)]);
+      copy->device_extra[at].up = false;
+      copy->devices[at].attributes["absent"] = "1";  // an empty place; what is down was bought all the same
+    }
   const auto links = copy->links.size();
   for (int more = own; more < count; ++more) {
     const auto like = nics[static_cast<std::size_t>(more % own)];
