@@ -72,6 +72,7 @@ int perform(const Options& o, Io& io) {
     options.progress = [&](std::uint64_t n, std::uint64_t all) { progress.part(n, all); };
     result = planning::study_resilience(scenario, study, options);
   }
+  if (result.interrupted && result.rows.empty()) return interrupted;
   if (!o.csv.empty()) write_file("--csv", o.csv, planning::to_csv(result));
   if (o.report.wanted()) {
     planning::ReportFacts facts;

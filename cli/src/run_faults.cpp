@@ -56,6 +56,10 @@ FaultsAnswer run_faults(const StudyRun& run, Io& io) {
   planning::Evaluator evaluator{run.profile, io.stop};
   if (planning::has_timed_faults(scenario)) {
     const auto result = planning::run_with_faults(scenario, evaluator);
+    if (io.stop.stop_requested()) {  // what was stopped half-way has no speed
+      out.status = interrupted;
+      return out;
+    }
     if (run.report != nullptr) {
       planning::ReportFacts facts;
       facts.inputs = report_inputs(scenario);
@@ -71,6 +75,10 @@ FaultsAnswer run_faults(const StudyRun& run, Io& io) {
   const auto faulted = planning::apply(scenario, elements, faults);
   auto view = faulted.scenario;
   const auto answer = planning::evaluate(evaluator, faulted, &view);
+  if (io.stop.stop_requested()) {
+    out.status = interrupted;
+    return out;
+  }
   for (const auto& f : faults) io.log.note(planning::to_text(f));
   for (const auto& note : faulted.notes) io.log.note(note);
   if (answer.outage) {

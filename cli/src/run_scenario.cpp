@@ -102,6 +102,10 @@ int perform(const Options& o, Io& io) {
   o.report.check();
   const auto* report = o.report.wanted() ? &o.report : nullptr;
 
+  if (has_search(o.files.front(), o.set))
+    throw sim::InputError(
+        fmt::format("{}: what it runs is still to be searched", o.files.front()),
+        fmt::format("`linkcast plan {}` does that; --set search=~ leaves the search out", o.files.front()));
   if (planning::has_jobs(o.files.front(), o.set))
     return run_jobs({o.files.front(), o.set, profile, o.json, report},
                     !o.timeline.empty() ? "--timeline"

@@ -56,6 +56,16 @@ bool has_collective(const std::string& file, const std::vector<std::string>& set
   }
 }
 
+bool has_search(const std::string& file, const std::vector<std::string>& set) {
+  try {
+    const auto scenario = workloads::open_scenario(file, set);
+    const auto* v = scenario.root.is_map() ? scenario.root.get("search") : nullptr;
+    return v != nullptr && v->kind != workloads::trace::Value::Kind::null;
+  } catch (const sim::InputError&) {
+    return false;
+  }
+}
+
 int run_collective(const StudyRun& run, Io& io) {
   const auto study = study_of(run);
   planning::Evaluator evaluator{run.profile, io.stop};

@@ -20,6 +20,8 @@ struct StudyRun {
 };
 
 bool has_collective(const std::string& file, const std::vector<std::string>& set);
+/// Whether it is for `linkcast plan`.
+bool has_search(const std::string& file, const std::vector<std::string>& set);
 /// The whole answer; `goals` as run_goals' status.
 int run_collective(const StudyRun& run, Io& io);
 

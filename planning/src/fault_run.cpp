@@ -303,6 +303,8 @@ FaultRun run_with_faults(const workloads::ScenarioFile& scenario, Evaluator& eva
     reliability.checkpoint_interval = Time::picoseconds(std::int64_t{1'800} * 1'000'000'000'000);
     assumptions.push_back("checkpoint every 30 min of training: `reliability.checkpoint_interval` does not say");
   }
+  if (!reliability.spares)
+    assumptions.push_back("a spare node is there for every GPU or node that fails: `reliability.spares` does not say");
   assumptions.push_back(
       fmt::format("a link, NIC or switch that fails stalls the job for {} (MixNet's mean for a NIC's new link); it "
                   "goes on over the "

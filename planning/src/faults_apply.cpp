@@ -291,7 +291,7 @@ double goodput_share(double bit_error_rate, sim::Bytes packet, sim::Rate rate, s
 
 double goodput_share(const topologies::Cluster& cluster, const Element& e, double bit_error_rate) {
   if (e.link >= 0) {
-    // NVLink's flits of 128 bytes with 16 of header (HARDWARE.md, as in docs/topology.md), PCIe's largest usual TLP of
+    // NVLink's flits of 128 bytes with 16 of header (docs/topology.md), PCIe's largest usual TLP of
     // 256 bytes with 24 around it: what a retry sends again is counted in those.
     const auto& l = cluster.machine(std::max(0, e.job_node)).links()[static_cast<std::size_t>(e.link)];
     const sim::Bytes packet{l.kind == models::LinkKind::nvlink ? 144 : 280};

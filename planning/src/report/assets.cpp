@@ -1,5 +1,5 @@
 // See assets.hpp.
-#include "report/assets.hpp"
+#include "assets.hpp"
 
 #include <algorithm>
 #include <stdexcept>

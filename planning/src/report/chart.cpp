@@ -1,5 +1,5 @@
 // See chart.hpp.
-#include "report/chart.hpp"
+#include "chart.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <array>
 #include <stdexcept>
 
-#include "report/assets.hpp"
-#include "report/html.hpp"
+#include "assets.hpp"
+#include "html.hpp"
 
 namespace linkcast::planning::report {
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "report/figures.hpp"
-#include "report/page.hpp"
+#include "figures.hpp"
+#include "page.hpp"
 
 namespace linkcast::planning::report {
 namespace {

@@ -1,5 +1,5 @@
 // See figures.hpp.
-#include "report/figures.hpp"
+#include "figures.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // See html.hpp.
-#include "report/html.hpp"
+#include "html.hpp"
 
 #include <fmt/format.h>
 

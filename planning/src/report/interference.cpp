@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "report/figures.hpp"
-#include "report/page.hpp"
+#include "figures.hpp"
+#include "page.hpp"
 
 namespace linkcast::planning::report {
 namespace {

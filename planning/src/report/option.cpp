@@ -1,12 +1,12 @@
 // See option.hpp.
-#include "report/option.hpp"
+#include "option.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "report/figures.hpp"
+#include "figures.hpp"
 
 namespace linkcast::planning::report {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/page.hpp"
+#include "page.hpp"
 
 namespace linkcast::planning::report {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "report/figures.hpp"
-#include "report/option.hpp"
+#include "figures.hpp"
+#include "option.hpp"
 
 namespace linkcast::planning::report {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "report/figures.hpp"
-#include "report/option.hpp"
+#include "figures.hpp"
+#include "option.hpp"
 
 namespace linkcast::planning::report {
 namespace {

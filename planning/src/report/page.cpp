@@ -1,5 +1,5 @@
 // See page.hpp and report.hpp: the parts of a page put together.
-#include "report/page.hpp"
+#include "page.hpp"
 
 #include <fmt/format.h>
 

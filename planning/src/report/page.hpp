@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "linkcast/planning/report.hpp"
-#include "report/assets.hpp"
-#include "report/chart.hpp"
-#include "report/html.hpp"
+#include "assets.hpp"
+#include "chart.hpp"
+#include "html.hpp"
 
 namespace linkcast::planning::report {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "report/figures.hpp"
-#include "report/page.hpp"
+#include "figures.hpp"
+#include "page.hpp"
 
 namespace linkcast::planning::report {
 namespace {

@@ -16,7 +16,7 @@
 namespace linkcast::planning {
 
 /// Mean time that traffic over a link stands still after a fault of it, until the NIC has a link again and connections
-/// go on: 5.67 s (MixNet, arXiv 2501.03905, appendix, as in HARDWARE.md section 9.2). A fault's `stall` says otherwise.
+/// go on: 5.67 s (MixNet paper, appendix, which was not reviewed). A fault's `stall` says otherwise.
 inline constexpr sim::Time relink_time = sim::Time::picoseconds(5'670'000'000'000);
 
 /// What a state of the machine makes of one step (or collective, or trace).
