@@ -255,6 +255,14 @@ TEST_CASE("a network that nobody described is a tree that blocks nothing, and is
   CHECK(built.network_capex().typical == Approx(bom.network_capex().typical));
 }
 
+TEST_CASE("places for NICs that stay empty cost nothing", "[cost]") {
+  const auto machine = topologies::load("dgx-h100").with_nics(4, sim::Rate::from_GBps(50));
+  const auto bom = bom_of(topologies::ideal_cluster(machine, 16, "ib"));
+  CHECK(count(bom, BomKind::nic) == 64);
+  CHECK(count(bom, BomKind::network_switch) == 1);  // 64 ports of 64
+  CHECK(count(bom, BomKind::cable) == 64);
+}
+
 TEST_CASE("racks, split ports, boxes priced by their ports", "[cost]") {
   const auto rack = bom_of(catalog("gb200-nvl72"));
   CHECK(rack.capex().typical == Approx(3.2e6));

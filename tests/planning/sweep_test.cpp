@@ -205,3 +205,23 @@ TEST_CASE("goals are judged, also those of another collective than the workload'
   CHECK(json["rows"][0]["goals"][0]["met"] == true);
   CHECK(json["rows"][1]["vs_baseline_percent"].is_number());
 }
+
+TEST_CASE("the table compares costs of as many GPUs, and says once what all rows cost", "[sweep]") {
+  const auto table = [](const std::string& variants) {
+    const auto s = study(
+        "schema: linkcast.scenario/1\ntitle: t\ntopology: dgx-h100\n"
+        "workload: {collective: {op: all_reduce, size: 1 MiB}}\nvariants: {" +
+        variants + "}\n");
+    return planning::text_table(s, planning::sweep(s, {}).rows);
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  // The shipped price of a DGX H100 with its NICs: 310 k USD, 10.2 kW (docs/cost.md).
+  const auto same = table("workload.collective.size: [1 MiB, 2 MiB]");
+  CHECK(has(same, "cost of each: 310 k USD, 10.2 kW"));
+  CHECK_FALSE(has(same, "capex"));
+  CHECK(has(table("topology: [dgx-h100, hgx-b200]"), "capex"));
+  const auto sizes = table("nodes: [1, 2]");
+  CHECK_FALSE(has(sizes, "capex"));
+  CHECK_FALSE(has(sizes, "cost of each"));
+  CHECK(has(table("env.NCCL_ALGO: [~, Ring]"), "\ndefault"));
+}
