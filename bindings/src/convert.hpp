@@ -7,8 +7,8 @@
 
 #include "linkcast/calibration/validate.hpp"
 #include "linkcast/models/gpu.hpp"
-#include "linkcast/models/network.hpp"
 #include "linkcast/models/nccl/types.hpp"
+#include "linkcast/models/network.hpp"
 #include "linkcast/workloads/collective.hpp"
 
 namespace linkcast::bindings {

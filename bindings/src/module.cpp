@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "calibration.hpp"
 #include "convert.hpp"
 #include "linkcast/calibration/validate.hpp"
 #include "linkcast/models/nccl/types.hpp"
@@ -20,7 +21,9 @@
 #include "linkcast/topologies/fabric.hpp"
 #include "linkcast/workloads/collective.hpp"
 #include "linkcast/workloads/sizes.hpp"
+#include "planning.hpp"
 #include "replay.hpp"
+#include "studies.hpp"
 
 namespace py = pybind11;
 
@@ -254,6 +257,9 @@ PYBIND11_MODULE(_core, m) {
   py::implicitly_convertible<Fabric, Cluster>();
 
   add_replay(m);
+  add_calibration(m);
+  add_planning(m);
+  add_studies(m);
   m.def("catalog_names", &linkcast::topologies::catalog_names);
   m.def("op_names", &linkcast::models::nccl::op_names);
   m.def("parse_sizes", &parse_sizes, py::arg("text"));

@@ -29,18 +29,20 @@ void add_named_files(const workloads::ScenarioFile& s, const workloads::trace::V
 }
 
 /// The excerpt ends where the first lane that was cut off ends, so that no lane looks idle that is not.
-void cut(std::vector<planning::ReportSpan>& spans) {
+bool cut(std::vector<planning::ReportSpan>& spans) {
   std::ranges::stable_sort(spans, {}, &planning::ReportSpan::start_us);
-  if (spans.size() <= most_spans) return;
+  if (spans.size() <= most_spans) return false;
   const double end = spans[most_spans].start_us;
   spans.resize(most_spans);
   for (auto& s : spans) s.end_us = std::min(s.end_us, end);
+  return true;
 }
 
-std::string note(const std::vector<planning::ReportSpan>& spans, std::string_view what) {
+std::string note(const std::vector<planning::ReportSpan>& spans, bool is_cut, std::string_view what) {
   double end = 0;
   for (const auto& s : spans) end = std::max(end, s.end_us);
-  return fmt::format("An excerpt: {}, the first {:.4g} ms. --timeline writes all of it.", what, end * 1e-3);
+  return fmt::format("An excerpt: {}{}. --timeline writes all of it.", what,
+                     is_cut ? fmt::format(", the first {:.4g} ms", end * 1e-3) : std::string{});
 }
 
 }  // namespace
@@ -113,10 +115,10 @@ void add_timeline(planning::ReportFacts& facts, const sim::Timeline& timeline) {
             {timeline.lane_name(lane), s.label,
              s.kind == "compute" ? std::string{"compute"} : s.label.substr(0, s.label.find_first_of(" /")),
              s.started.us(), s.ended.us()});
-  cut(facts.timeline);
+  const bool is_cut = cut(facts.timeline);
   std::ranges::stable_sort(facts.timeline, {}, &planning::ReportSpan::lane);
   facts.timeline_note =
-      note(facts.timeline,
+      note(facts.timeline, is_cut,
            all > lanes.size() ? fmt::format("the first {} of {} lanes", lanes.size(), all) : std::string{"all lanes"});
 }
 
@@ -134,9 +136,9 @@ void ReportExcerpt::add(const workloads::ReplayedOperation& x) {
 
 void ReportExcerpt::give_to(planning::ReportFacts& facts) const {
   facts.timeline = spans_;
-  cut(facts.timeline);
+  const bool is_cut = cut(facts.timeline);
   std::ranges::stable_sort(facts.timeline, {}, &planning::ReportSpan::lane);
-  facts.timeline_note = note(facts.timeline, ranks_.size() == 1 ? "one rank" : "the first ranks");
+  facts.timeline_note = note(facts.timeline, is_cut, ranks_.size() == 1 ? "one rank" : "the first ranks");
 }
 
 }  // namespace linkcast::cli

@@ -74,7 +74,7 @@ const std::string& FileHashes::of(const std::string& path) {
       if (it->is_regular_file(error)) files.push_back(it->path());
     std::ranges::sort(files);
     for (const auto& file : files) {
-      hash.add(file.string());
+      hash.add(file.lexically_relative(path).string());  // wherever the folder lies
       add_file(hash, file, 8);
     }
     at->second = hash.text();

@@ -148,7 +148,11 @@ struct Study::Impl {
 
   void make_columns() {
     columns = {{"key"}, {"name"}};
-    for (const auto& axis : variants->axes()) columns.push_back({axis.key});
+    // `nodes` may vary and is a fact too: no two columns have one name.
+    for (const auto& axis : variants->axes())
+      columns.push_back({std::ranges::any_of(facts(), [&](const auto& f) { return f.name == axis.key; })
+                             ? "variant." + axis.key
+                             : axis.key});
     columns.insert(columns.end(), facts().begin(), facts().end());
     for (std::size_t g = 1; g <= goals.size(); ++g) {
       columns.push_back({fmt::format("goal_{}", g)});

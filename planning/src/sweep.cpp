@@ -54,13 +54,24 @@ std::string duration_text(double seconds) {
 
 }  // namespace
 
+std::vector<std::int64_t> chosen_variants(const Study& study, std::int64_t limit, int workers) {
+  const auto count = study.variants().count();
+  if (count > most_variants && limit <= 0) too_many(study, std::max(workers, 1));
+  return chosen(count, limit);
+}
+
+std::vector<std::size_t> by_machine(const Study& study, const std::vector<std::int64_t>& variants,
+                                    std::vector<std::size_t> places) {
+  std::vector<std::string> machines(variants.size());
+  for (const auto i : places) machines.at(i) = study.machine_key(variants[i]);
+  std::ranges::stable_sort(places, [&](auto a, auto b) { return machines[a] < machines[b]; });
+  return places;
+}
+
 SweepResult sweep(const Study& study, const SweepOptions& options) {
   const int threads =
       options.threads > 0 ? options.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const auto count = study.variants().count();
-  if (count > most_variants && options.limit <= 0) too_many(study, threads);
-
-  const auto variants = chosen(count, options.limit);
+  const auto variants = chosen_variants(study, options.limit, threads);
   std::vector<std::string> keys;
   for (const auto v : variants) keys.push_back(study.key(v));
 
@@ -78,11 +89,7 @@ SweepResult sweep(const Study& study, const SweepOptions& options) {
       open.push_back(i);
     }
   }
-  {
-    std::vector<std::string> machines(variants.size());
-    for (const auto i : open) machines[i] = study.machine_key(variants[i]);
-    std::ranges::stable_sort(open, [&](auto a, auto b) { return machines[a] < machines[b]; });
-  }
+  open = by_machine(study, variants, std::move(open));
 
   std::mutex mutex;  // of all below
   std::exception_ptr failed;

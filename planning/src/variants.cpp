@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <unordered_set>
 
 #include "linkcast/workloads/sizes.hpp"
 
@@ -132,6 +133,10 @@ Variants::Variants(const workloads::ScenarioFile& scenario, Problems& problems) 
   baseline_.resize(axes_.size());
   if (const auto* baseline = said("baseline"); baseline != nullptr && problems.empty())
     read_baseline(*baseline, problems);
+  // Each variant copies what is left: with a long list in it, n variants would take n^2.
+  std::erase_if(scenario_.root.entries, [](const auto& e) {
+    return e.first.text == "variants" || e.first.text == "options" || e.first.text == "baseline";
+  });
 }
 
 void Variants::read_grid(const Value& v, Problems& problems) {
@@ -160,9 +165,10 @@ void Variants::read_grid(const Value& v, Problems& problems) {
       problems.add(value, fmt::format("'{}' has no values: the grid is empty", key.text), "name at least one");
     if (values.size() >= most_choices)
       problems.add(value, fmt::format("'{}' has more than {} values", key.text, most_choices - 1));
+    std::unordered_set<std::string> names;
     for (auto& item : values) {
       const auto name = label(item);
-      if (std::ranges::any_of(axis.choices, [&](const auto& c) { return c.name == name; }) && values.size() < 10'000) {
+      if (!names.insert(name).second) {
         problems.add(item, fmt::format("'{}' stands twice among the values of '{}'", name, key.text), "keep one");
         continue;
       }
@@ -257,9 +263,6 @@ workloads::ScenarioFile Variants::scenario(std::int64_t i) const {
   for (std::size_t a = 0; a < axes_.size(); ++a)
     for (const auto& [key, value] : axes_[a].choices[chosen[a]].settings) put(out.root, key, value, problems);
   problems.throw_if_any();
-  std::erase_if(out.root.entries, [](const auto& e) {
-    return e.first.text == "variants" || e.first.text == "options" || e.first.text == "baseline";
-  });
   return out;
 }
 

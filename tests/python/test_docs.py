@@ -29,7 +29,10 @@ def test_every_public_name_is_documented_with_its_unit():
 
 
 def test_public_functions_have_an_example():
-    for function in (linkcast.collective, linkcast.validate, linkcast.parse_sizes, linkcast.catalog):
+    for name in linkcast.__all__:
+        function = getattr(linkcast, name)
+        if not inspect.isfunction(function):
+            continue
         assert ">>>" in inspect.getdoc(function), function
 
 

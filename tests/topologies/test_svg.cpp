@@ -101,6 +101,30 @@ TEST_CASE("what is broken is drawn by itself, red and dashed", "[topologies][svg
   CHECK(d.svg().find("warning: spine[9]: down") != std::string::npos);
 }
 
+TEST_CASE("links are drawn by how busy they were", "[topologies][svg]") {
+  CHECK(heat_colour(0) != heat_colour(0.5));
+  CHECK(heat_colour(0.5) != heat_colour(1));
+  CHECK(heat_width(0) < heat_width(1));
+  for (const auto* name : {"dgx-h100", "superpod-h100"}) {
+    INFO(name);
+    const auto c = load_cluster(name);
+    // Of all links only one is in use, and that wholly: the first NVLink of the machine that is drawn.
+    SvgOptions options;
+    const auto& links = c.machine(0).links();
+    const auto first =
+        static_cast<std::uint32_t>(std::ranges::find(links, models::LinkKind::nvlink, &Link::kind) - links.begin());
+    options.utilisation[c.resource_name(c.resource(0, sim::ResourceId{2 * first}))] = 1;
+    const auto d = draw(c, options);
+    check_page(d);
+    // It, and the darkest of the legend.
+    CHECK(std::ranges::count(d.lines, heat_colour(1), &Drawing::Line::stroke) == 2);
+    CHECK(std::ranges::count_if(d.lines,
+                                [](const auto& l) { return l.tip.find("100.0 % used") != std::string::npos; }) == 1);
+    CHECK(d.svg().find("busiest NVLink 100 %") != std::string::npos);
+    CHECK(draw(c, {}).svg().find("% used") == std::string::npos);
+  }
+}
+
 TEST_CASE("networks without tiers, and none", "[topologies][svg]") {
   for (const auto* network :
        {"nodes: 64\nnetwork: {type: torus, switch: qm9700, dims: [4, 4, 4]}\n",

@@ -333,8 +333,7 @@ class Page {
     }
     if (heat()) {
       for (const int percent : {0, 25, 50, 75, 100})
-        stroke(heat_colour(percent / 100.0), false, heat_width(percent / 100.0),
-               percent == 100 ? "100 % of the rate used" : fmt::format("{} %", percent));
+        stroke(heat_colour(percent / 100.0), false, heat_width(percent / 100.0), fmt::format("{} %", percent));
     }
     std::set<int> rails;
     bool broken = false;

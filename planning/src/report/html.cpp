@@ -33,9 +33,9 @@ std::string cell(const Cell& c, bool number_column) {
     case Cell::Look::row_name:
       return "<th scope=\"row\">" + text + "</th>";
     case Cell::Look::met:
-      return "<td><span class=\"met\">\u2713 met</span> " + text + "</td>";
+      return "<td class=\"goal\"><span class=\"met\">\u2713 met</span> " + text + "</td>";
     case Cell::Look::missed:
-      return "<td><span class=\"missed\">\u2717 missed</span> " + text + "</td>";
+      return "<td class=\"goal\"><span class=\"missed\">\u2717 missed</span> " + text + "</td>";
     default:
       return fmt::format("<td{}>{}</td>", number_column || c.look == Cell::Look::number ? " class=\"number\"" : "",
                          text);

@@ -24,6 +24,11 @@ std::vector<const Option*> shown(const Options& options, std::size_t most) {
   return out;
 }
 
+/// Long names are cut in charts: their number tells them apart.
+std::string label_of(const Option& o) {
+  return (o.name.size() > 40 ? fmt::format("#{} ", o.number) : "") + o.name + (o.baseline ? " (baseline)" : "");
+}
+
 std::string of_how_many(std::size_t shown, std::size_t all) {
   return shown < all ? fmt::format(" The best {} of {} are shown.", shown, all) : std::string{};
 }
@@ -55,7 +60,7 @@ std::string comparison(const Page& page, const Options& options) {
     auto text = options.measure.text(value);
     if (vs && !o->baseline) text += fmt::format(" ({})", signed_percent_text(*vs));
     const auto by = text_of(*o->row, "bound_by");
-    Json row{{"label", fmt::format("{}{}", o->name, o->baseline ? " (baseline)" : "")},
+    Json row{{"label", label_of(*o)},
              {"value", value / unit.divisor},
              {"text", text},
              {"group", group},
@@ -303,6 +308,7 @@ std::string breakdown(const Page& page, const Options& options) {
         if (key.find("size") == key.npos) others += shown_value(value) + ",";
       return !curves.insert(others).second;
     });
+    list.resize(std::min(list.size(), most_stacks));
   }
   if (list.empty()) return {};
   std::map<std::string, double> total;
@@ -337,7 +343,7 @@ std::string breakdown(const Page& page, const Options& options) {
     const auto add = [&](const std::string& part, std::size_t colour, double us) {
       if (us <= 0) return;
       const auto percent = sum > 0 ? 100 * us / sum : 0;
-      chart.row({{"label", o->name + (o->baseline ? " (baseline)" : "")},
+      chart.row({{"label", label_of(*o)},
                  {"part", part},
                  {"x0", at / unit.divisor},
                  {"x1", (at + us) / unit.divisor},
@@ -360,7 +366,8 @@ std::string breakdown(const Page& page, const Options& options) {
   return page.chart(
       chart,
       fmt::format("Each bar is an option\u2019s time, in the parts that it is made of; they add up to the whole.{}",
-                  of_how_many(std::min(list.size(), options.ranked.size()), options.ranked.size())),
+                  options.sizes ? " Of each curve its best size is shown."
+                                : of_how_many(std::min(list.size(), options.ranked.size()), options.ranked.size())),
       table);
 }
 

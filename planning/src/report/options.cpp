@@ -216,7 +216,18 @@ void add_options(Page& page, const Json& study, bool plan) {
                                         : "Comparison of variants";
   page.verdict = verdict_of(options);
   if (const auto& v = part_of(study, "verdict"); !text_of(v, "text").empty()) {
-    page.verdict.sentence = text_of(v, "text");
+    // The plan's own words: the first sentence large, the others below it.
+    auto text = text_of(v, "text");
+    std::vector<std::string> more;
+    for (auto at = text.find(". "); at != text.npos; at = text.find(". ")) {
+      more.push_back(text.substr(0, at + 1));
+      text.erase(0, at + 2);
+    }
+    more.push_back(text);
+    page.verdict.sentence = more.front();
+    more.erase(more.begin());
+    std::erase_if(page.verdict.more, [](const std::string& m) { return m.ends_with("options meet every goal."); });
+    page.verdict.more.insert(page.verdict.more.begin(), more.begin(), more.end());
     page.verdict.mood = flag_of(v, "met") ? Verdict::Mood::good : Verdict::Mood::bad;
   }
   add_facts(page, options);

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
+#include "../sha256.hpp"
 #include "linkcast/sim/diagnostic.hpp"
-#include "sha256.hpp"
 
 namespace linkcast::planning::report {
 namespace {

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "linkcast/planning/report.hpp"
 #include "assets.hpp"
 #include "chart.hpp"
 #include "html.hpp"
+#include "linkcast/planning/report.hpp"
 
 namespace linkcast::planning::report {
 

@@ -164,7 +164,8 @@ void add_run(Page& page, const Json& study, const ReportFacts&) {
   if (!account.empty() && end && *end > 0) {
     std::string text;
     for (std::size_t i = 0; i < std::min<std::size_t>(account.size(), 3); ++i)
-      text += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", account[i].first, 100 * account[i].second / *end);
+      if (i == 0 || account[i].second > 0.005 * *end)
+        text += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", account[i].first, 100 * account[i].second / *end);
     v.more.push_back("Along the critical path, the time goes into " + text + ".");
   }
   double exposed = 0, all = 0;

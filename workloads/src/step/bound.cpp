@@ -97,10 +97,12 @@ class StageBound {
       l.backward_plain = layer_backward(l, true, true);
       l.input = layer_backward(l, false, false);
       l.input_plain = layer_backward(l, false, true);
-      const auto whole = plan.recompute == Recompute::full;
+      // Alike for passes with and without the weights' gradients: the less computing, the longer the tail.
       const auto& last = l.shape.mixer != Mixer::none ? l.mixer : l.mlp;
       if (l.shape.mixer != Mixer::none || l.shape.mlp == Mlp::dense)
-        l.tail = tail_of(last.input + last.weight + (whole ? 0 : last.again));
+        l.tail = tail_of(last.input + (plan.recompute == Recompute::full ? 0 : last.again));
+      if (context_ && plan.context == ContextExchange::ring && l.shape.mixer == Mixer::attention)
+        l.tail += keys(true).us;
       if (!full_) continue;
       l.gather =
           after(call(data_, Op::all_gather, 2 * l.held.shared), call(expert_data_, Op::all_gather, 2 * l.held.expert));
@@ -173,6 +175,20 @@ class StageBound {
     if (!plan_.overlap_tp && !plan_.async_tp_backward) return 0;
     return beside(0.5 * us, after(call(tensor_, Op::all_gather, b), call(tensor_, Op::reduce_scatter, b))) - 0.5 * us;
   }
+  /// The most that exchanges beside the last computing take beyond it: what is issued then does not wait for them.
+  double unwaited() const {
+    if (!tensor_) return 0;
+    const double b = tensor_bytes();
+    if (!plan_.sequence_parallel) return plan_.async_tp_backward ? call(tensor_, Op::all_reduce, b).us : 0;
+    if (!plan_.overlap_tp && !plan_.async_tp_backward) return 0;
+    return call(tensor_, Op::all_gather, b).us + call(tensor_, Op::reduce_scatter, b).us;
+  }
+  /// The same of a forward pass's last layer.
+  double unwaited_forward() const {
+    if (!tensor_ || !plan_.sequence_parallel || !plan_.overlap_tp) return 0;
+    const double b = tensor_bytes() * (1 - 1.0 / plan_.tp);
+    return call(tensor_, Op::all_gather, b).us + call(tensor_, Op::reduce_scatter, b).us;
+  }
   double experts(double us) const {
     if (!expert_ || plan_.overlap_ep) return us;
     double copies = card_.top_k;
@@ -199,7 +215,7 @@ class StageBound {
     const bool ring = plan_.context == ContextExchange::ring;
     if (ring && plain) return half;
     const auto c = keys(backward);
-    return ring ? std::max(half, c.us) : half + c.us;
+    return ring ? std::max(half, c.us - unwaited()) : half + c.us;
   }
 
   double layer_forward(const LayerBound& s, bool again, bool plain) const {
@@ -238,6 +254,8 @@ class StageBound {
   /// computes; the first one's before anything.
   Pass layers(const Chunk& c, bool backward, bool gathers, double LayerBound::*time, double LayerBound::*plain) const {
     Pass p;
+    double early = unwaited();  // a gather may begin so much before the layer beside which it runs
+    if (context_ && plan_.context == ContextExchange::ring) early += keys(true).us;
     const bool alone = !tensor_ && !expert_ && !context_;  // nothing but computing in line: all of it is slowed
     for (int i = 0; i < c.count; ++i) {
       const int at = backward ? c.first + c.count - 1 - i : c.first + i;
@@ -246,9 +264,9 @@ class StageBound {
         p.steady += layer(at).*time;
         continue;
       }
-      if (i == 0) p.steady += layer(at).gather.us;
+      if (i == 0) p.steady += std::max(0.0, layer(at).gather.us - early);
       const auto next = i + 1 < c.count ? layer(backward ? at - 1 : at + 1).gather : Calls{};
-      p.steady += std::max(layer(at).*time + (alone ? next.slowed : 0), next.us);
+      p.steady += std::max(layer(at).*time + (alone ? next.slowed : 0), next.us - early);
     }
     return p;
   }
@@ -343,7 +361,7 @@ class StageBound {
         if (out.first_out == 0) ends = std::max(ends, head + pass.plain);
         if (slot.micro_batch == 0) ends = std::max(ends, first_forward(v, out.first_out == 0 ? std::max(t, head) : t));
         t = ends;
-        if (out.first_out == 0) out.first_out = t;
+        if (out.first_out == 0) out.first_out = t - unwaited_forward();
         if (until_first) return out;
         of_stream(v, true, false);
         continue;
@@ -359,7 +377,7 @@ class StageBound {
       const double begin = ends && v == 0 && !dual ? std::max(t, tail) : t;
       t = std::max(t + pass.steady, begin + pass.plain);
       of_stream(v, plan_.reshard, with_weights);
-      if (ends && v == 0) out.last_out = t;
+      if (ends && v == 0) out.last_out = t - (c.count > 0 ? layer(c.first).tail : 0);
       if (!ends || !with_weights || !replicated_) continue;
       if (full_) {
         if (c.count > 0)

@@ -54,6 +54,13 @@ SweepResult sweep(const Study& study, const SweepOptions& options);
 
 inline constexpr std::int64_t most_variants = 200'000;
 
+/// The variants that a sweep takes: all, or `limit` of them, spread evenly over the grid. Throws as sweep() does for a
+/// grid that is too large; `workers` is for the time that it says.
+std::vector<std::int64_t> chosen_variants(const Study& study, std::int64_t limit, int workers);
+/// `places` of `variants` in the order in which they are cheapest: those that share a machine are neighbours.
+std::vector<std::size_t> by_machine(const Study& study, const std::vector<std::int64_t>& variants,
+                                    std::vector<std::size_t> places);
+
 /// A field as RFC 4180 has it.
 std::string csv_field(std::string_view text);
 std::string csv_line(const Row& row);
