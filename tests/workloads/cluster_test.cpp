@@ -284,6 +284,20 @@ TEST_CASE("alltoall with a machine unlike the others", "[workloads][cluster]") {
   CHECK(time("overrides:\n  - {switch: \"leaf[3]\", state: down}\n", 320) == Approx(2 * time("", 320)).epsilon(0.05));
 }
 
+TEST_CASE("an alltoall with a NIC for two GPUs uses every NIC, however many machines there are",
+          "[workloads][cluster]") {
+  // Which of two equally near NICs a GPU takes depends on the channel, and that on how far the peer's machine lies.
+  const auto machine = topologies::load("dgx-h100").with_nics(4, sim::Rate::from_GBps(50));
+  const auto out_of_a_machine = [&](int nodes) {  // GB/s: 8 GPUs send all but what stays inside
+    const auto cluster = topologies::ideal_cluster(machine, nodes, "ib");
+    const auto row = workloads::CollectiveModel{cluster, options(Fidelity::flow)}.run(call(Op::alltoall, 1LL << 30));
+    return 8 * (1LL << 30) * (nodes - 1.0) / nodes / row.time.us() * 1e-3;
+  };
+  const double two = out_of_a_machine(2);
+  CHECK(two <= 200);  // four NICs of 50 GB/s
+  for (const int nodes : {3, 4, 8, 16, 32}) CHECK(out_of_a_machine(nodes) >= 0.9 * two);
+}
+
 TEST_CASE("chunk says before it starts when a call takes more than 4 GiB", "[workloads][cluster]") {
   // 1,600 ranks send 1,600 * 1,599 = 2,558,400 messages, each with a sender, a receiver and mostly a NIC's proxy: at
   // 600 B for each of the three, without the links that they load, 4.3 GiB.

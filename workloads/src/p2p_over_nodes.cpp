@@ -166,6 +166,26 @@ void add_unlike(const Context& c, const std::vector<int>& members, const std::ve
   }
 }
 
+/// The channels that messages between two GPUs take, over all machines: the first of the `parts` of a message depends
+/// on the round (Communicator::p2p_channel), so on how far the machines lie apart. That matters where a GPU's NIC
+/// depends on the channel, because several are as near to it (fewer NICs than GPUs).
+int channels_between(const Context& c, int node, int next, int parts, int others) {
+  const int all = std::min(c.comm.channels().p2p, parts * others), locals = c.edges.locals();
+  for (int a = 0; a < locals; ++a) {
+    for (int b = 0; b < locals; ++b) {
+      const int from = node * locals + a, to = next * locals + b;
+      const NetUse first = use_of(c, from, to, 0);
+      for (int channel = 1; channel < all; ++channel) {
+        const NetUse use = use_of(c, from, to, channel);
+        if (c.edges.sending_nic(use) != c.edges.sending_nic(first) ||
+            c.edges.receiving_nic(use) != c.edges.receiving_nic(first))
+          return all;
+      }
+    }
+  }
+  return parts;
+}
+
 /// Every rank to every rank: per machine by pairs of its GPUs, in the network by NICs that send to each other.
 void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& loads) {
   const int locals = c.edges.locals();
@@ -181,6 +201,7 @@ void add_all_to_all(const Context& c, int parts, const Costs& costs, Loads& load
         if (a != b) c.edges.add_lane(loads.inside, node, a, b, costs.on(c.edges.lane(node, a, b)));
   if (!unlike.empty()) add_unlike(c, members, unlike, parts, costs, loads);
   if (nodes < 2) return;
+  if (nodes > 2) parts = std::max(parts, channels_between(c, members[0], members[1], parts, nodes - 1));
   for (int i = 0; i < nodes; ++i) {
     const int node = members[static_cast<std::size_t>(i)], next = members[static_cast<std::size_t>((i + 1) % nodes)];
     // Ways have one latency for each tier that they cross, so one machine of each stretch of 64 meets those of them all
