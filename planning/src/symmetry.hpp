@@ -1,6 +1,6 @@
 // Which parts of a cluster are alike for a job: colour refinement (Weisfeiler, Leman 1968) over devices, links, cables
-// and switches. Parts of one class have the same surroundings however far one looks, so that a fault of one does what
-// a fault of any other does. Knows no fault.
+// and switches. Parts of one class have the same surroundings however far one looks. What their ranks do in NCCL's
+// trees and rings may still differ. Knows no fault.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace linkcast::planning {
 
 struct ElementClass {
-  std::vector<std::size_t> members;  // of the elements that were given, in their order: the first stands for all
+  std::vector<std::size_t> members;  // of the elements that were given, in their order
   std::int64_t count = 0;            // parts: members, or the cables that they are made of
 };
 

@@ -138,6 +138,36 @@ TEST_CASE("two sweeps do not write one file", "[sweep]") {
                     Catch::Matchers::Contains("another sweep is writing it"));
 }
 
+TEST_CASE("what varies keeps its column beside the fact of the same name", "[sweep]") {
+  const auto s =
+      study("topology: dgx-h100\nworkload: {collective: {op: all_reduce, size: 1 MiB}}\nvariants: {nodes: [1, 2]}\n");
+  std::set<std::string> names;
+  for (const auto& c : s.columns()) CHECK(names.insert(c.name).second);
+  const auto rows = planning::sweep(s, {}).rows;
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[1][s.column("variant.nodes")] == "2");
+  CHECK(rows[1][s.column("nodes")] == "2");
+  CHECK(rows[1][s.column("gpus")] == "16");
+}
+
+TEST_CASE("variants that share a machine are neighbours", "[sweep]") {
+  // As the grid counts: 4, 8, 4, 8 … GPUs. In turn: all with 4, then all with 8, each in the grid's order.
+  const auto s = study();
+  const auto all = planning::chosen_variants(s, 0, 1);
+  REQUIRE(all.size() == 16);
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < all.size(); ++i) places.push_back(i);
+  const auto sorted = planning::by_machine(s, all, places);
+  std::size_t changes = 0;
+  for (std::size_t i = 1; i < sorted.size(); ++i) {
+    const bool same = s.machine_key(all[sorted[i]]) == s.machine_key(all[sorted[i - 1]]);
+    changes += same ? 0 : 1;
+    if (same) CHECK(sorted[i - 1] < sorted[i]);
+  }
+  CHECK(changes == 1);
+  CHECK(planning::chosen_variants(s, 4, 1) == std::vector<std::int64_t>{0, 4, 8, 12});
+}
+
 TEST_CASE("fields with commas, quotes and line ends come back", "[sweep]") {
   const planning::Row row{"a", "b,c", "d\"e\"", "f\ng", ""};
   std::size_t complete = 0;
