@@ -210,6 +210,13 @@ Judged judge(const Goal& goal, const Measured& measured) {
   return j;
 }
 
+bool some_missed(std::span<const Judged> goals) {
+  return std::ranges::any_of(goals, [](const Judged& j) { return j.known && !j.met; });
+}
+bool all_met(std::span<const Judged> goals) {
+  return !some_missed(goals) && std::ranges::any_of(goals, [](const Judged& j) { return j.known; });
+}
+
 std::string to_text(Metric metric, double v) {
   switch (known_of(metric).unit) {
     case Unit::seconds:

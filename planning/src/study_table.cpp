@@ -254,10 +254,13 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
     if (!study.goals().empty()) {
       const auto results = judged(study, row);
       const auto met = std::ranges::count_if(results, [](const Judged& j) { return j.known && j.met; });
-      double least = 1;
+      double least = 2;
       for (const auto& j : results)
         if (j.known) least = std::min(least, j.confidence);
-      line.push_back(fmt::format("{} of {} ({:.0f} %)", met, results.size(), 100 * least));
+      const auto unknown = std::ranges::count_if(results, [](const Judged& j) { return !j.known; });
+      line.push_back(fmt::format("{} of {}{}{}", met, results.size(),
+                                 least <= 1 ? fmt::format(" ({:.0f} %)", 100 * least) : "",
+                                 unknown > 0 ? fmt::format(", {} not known", unknown) : ""));
     }
     const auto error = number_in(study, row, "expected_error_percent");
     line.push_back(error ? fmt::format("±{:.0f} %{}", *error, at("extrapolated") == "yes" ? " *" : "") : "");
@@ -268,9 +271,12 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
   if (most > 0 && rows.size() > most)
     out += fmt::format("… {} more rows (--all, --out FILE, --json)\n", rows.size() - most);
   if (costs.size() == 1 && !costs.begin()->first.empty() && !costs.begin()->second.empty())
-    out += fmt::format("cost of each: {}, {}\n", to_text(Metric::capex, std::stod(costs.begin()->first)),
-                       to_text(Metric::power, std::stod(costs.begin()->second)));
-  if (errors > 0) out += fmt::format("{} of {} variants could not be evaluated: see `why`\n", errors, rows.size());
+    out += fmt::format("cost of each: {}, {}\n",
+                       to_text(Metric::capex, std::strtod(costs.begin()->first.c_str(), nullptr)),
+                       to_text(Metric::power, std::strtod(costs.begin()->second.c_str(), nullptr)));
+  if (errors > 0 && axes.empty()) out += rows.front()[study.column("error")] + "\n";
+  if (errors > 0 && !axes.empty())
+    out += fmt::format("{} of {} variants could not be evaluated: see `why`\n", errors, rows.size());
   return out;
 }
 

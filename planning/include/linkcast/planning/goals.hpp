@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,11 @@ struct Measured {
 };
 /// The value's logarithm is taken as normal with p90 = 1.645 standard deviations.
 Judged judge(const Goal& goal, const Measured& value);
+
+/// Every goal that has a value here is met, and at least one has. What has none says nothing.
+bool all_met(std::span<const Judged> goals);
+/// Some goal that has a value here is missed.
+bool some_missed(std::span<const Judged> goals);
 
 /// "2.1 s", "352 GB/s", "38.2 M USD", "1.1 MW", "93.1 %".
 std::string to_text(Metric metric, double value);
