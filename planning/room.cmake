@@ -46,3 +46,18 @@ add_custom_command(
   COMMENT "Embedding the report"
   VERBATIM)
 target_sources(linkcast_planning PRIVATE "${embedded_report}")
+
+# What the rows of a sweep were made with.
+file(GLOB_RECURSE hashed_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sim/*.?pp" "${PROJECT_SOURCE_DIR}/models/*.?pp"
+     "${PROJECT_SOURCE_DIR}/topologies/*.?pp" "${PROJECT_SOURCE_DIR}/topologies/catalog/*.yaml"
+     "${PROJECT_SOURCE_DIR}/workloads/*.?pp" "${PROJECT_SOURCE_DIR}/calibration/*.?pp" "${PROJECT_SOURCE_DIR}/calibration/*.inc"
+     "${PROJECT_SOURCE_DIR}/planning/*.?pp" "${PROJECT_SOURCE_DIR}/planning/data/*.yaml")
+set(source_hash "${PROJECT_BINARY_DIR}/planning/source_hash.cpp")
+add_custom_command(
+  OUTPUT "${source_hash}"
+  COMMAND "${CMAKE_COMMAND}" "-DROOT=${PROJECT_SOURCE_DIR}" "-DOUTPUT=${source_hash}"
+          -P "${PROJECT_SOURCE_DIR}/planning/hash_sources.cmake"
+  DEPENDS ${hashed_sources} "${PROJECT_SOURCE_DIR}/planning/hash_sources.cmake"
+  COMMENT "Hashing the sources"
+  VERBATIM)
+target_sources(linkcast_planning PRIVATE "${source_hash}")

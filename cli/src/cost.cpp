@@ -33,7 +33,7 @@ int cost(const Options& o, Io& io) {
     problems.add("no topology is named", "--topology NAME ('linkcast topo list') or a file");
   problems.finish();
   const auto prices = o.prices.empty() ? planning::Prices::shipped() : planning::Prices::read(o.prices);
-  if (!o.csv.empty()) check_writable("--csv", o.csv);
+  if (!o.csv.empty()) check_writable("--csv", o.csv, Kind::table);
   const auto machine = load_machine(o.machine, {});
   const auto bom = planning::bill_of_materials(machine.cluster, *prices);
   const auto economics = planning::economics(bom, *prices, tokens);

@@ -41,6 +41,8 @@ int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   // A reader that has seen enough (| head) ends us quietly, also where our parent ignores broken pipes.
   std::signal(SIGPIPE, SIG_DFL);
+  // A file that may not grow is an error of writing, with a message.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::stop_source stop;
   end_on_signal(stop);
   int status = linkcast::cli::run(argc, argv, std::cout, std::cerr, stop.get_token());

@@ -33,7 +33,7 @@ int perform(const Options& o, Io& io) {
       return true;
     });
   problems.finish();
-  if (!o.csv.empty()) check_writable("--csv", o.csv);
+  if (!o.csv.empty()) check_writable("--csv", o.csv, Kind::table);
   o.report.check();
 
   const auto scenario = workloads::open_scenario(o.file, o.set);

@@ -52,14 +52,14 @@ void ReportOption::add_to(Form& form) {
 }
 
 void ReportOption::check() const {
-  if (wanted()) check_writable("--report", path_);
+  if (wanted()) check_writable("--report", path_, Kind::page);
 }
 
 void ReportOption::write(std::string_view json, planning::ReportFacts facts, Io& io) const {
   if (!wanted()) return;
   facts.command = io.command;
   facts.version = fmt::format("linkcast {}", LINKCAST_VERSION);
-  write_file("--report", path_, planning::html_report(json, facts));
+  replace_file("--report", path_, planning::html_report(json, facts));
   io.log.note(fmt::format("report in {}{}", path_,
                           planning::report_has_charts() ? "" : ", without charts: it says how to get them"));
 }

@@ -55,7 +55,7 @@ int perform(const Options& o, Io& io) {
       return true;
     });
   problems.finish();
-  if (!o.csv.empty()) check_writable("--csv", o.csv);
+  if (!o.csv.empty()) check_writable("--csv", o.csv, Kind::table);
   o.report.check();
 
   const auto scenario = workloads::open_scenario(o.files.front(), o.set);
@@ -83,7 +83,7 @@ int perform(const Options& o, Io& io) {
   }
   io.out << (o.json ? planning::to_json(result) : planning::to_text(result, o.all ? 0 : 40));
   if (result.interrupted) return interrupted;
-  return planning::any_missed(result.goals) ? check_failed : done;
+  return planning::some_missed(result.goals) ? check_failed : done;
 }
 
 }  // namespace

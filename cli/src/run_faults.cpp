@@ -80,7 +80,7 @@ FaultsAnswer run_faults(const StudyRun& run, Io& io) {
     }
     io.out << (run.json ? planning::to_json(result, title_of(scenario))
                         : planning::to_text(result, title_of(scenario)));
-    out.status = planning::any_missed(result.goals) ? check_failed : done;
+    out.status = planning::some_missed(result.goals) ? check_failed : done;
     return out;
   }
   const planning::Elements elements{evaluator.cluster(scenario)};
@@ -98,7 +98,7 @@ FaultsAnswer run_faults(const StudyRun& run, Io& io) {
   if (answer.outage) {
     const auto judged = planning::judged_outage(goals);
     say_outage(scenario, answer.outage_reason, judged, run.json, run.report, io);
-    out.status = planning::any_missed(judged) ? check_failed : done;
+    out.status = planning::some_missed(judged) ? check_failed : done;
     return out;
   }
   for (const auto* path : {"overrides", "workload.step.plan.follow", "replay.slow_ranks"})

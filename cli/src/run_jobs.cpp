@@ -32,7 +32,7 @@ int run_jobs(const JobsRun& run, const std::string& other_output, Io& io) {
   }
   io.out << (run.json ? planning::interference_json(result) : planning::interference_text(result));
   if (result.interrupted) return interrupted;
-  return planning::any_missed(result.goals) ? check_failed : done;
+  return planning::some_missed(result.goals) ? check_failed : done;
 }
 
 }  // namespace linkcast::cli

@@ -40,7 +40,7 @@ int perform_recording(const Options& o, const workloads::RecordedScenario& scena
                       planning::ReportFacts facts, Io& io) {
   auto options = scenario.options;
   options.stop = io.stop;
-  if (!o.csv.empty()) check_writable("--csv", o.csv);
+  if (!o.csv.empty()) check_writable("--csv", o.csv, Kind::table);
   std::optional<workloads::TimelineFile> timeline;
   if (!o.timeline.empty()) {
     const auto& machine = scenario.cluster.machine(0);

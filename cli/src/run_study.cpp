@@ -17,14 +17,7 @@ planning::Study study_of(const StudyRun& run) {
   std::erase_if(scenario.root.entries, [](const auto& e) {
     return e.first.text == "variants" || e.first.text == "options" || e.first.text == "baseline";
   });
-  return planning::Study{std::move(scenario), {run.profile, "", LINKCAST_VERSION}};
-}
-
-std::string goals_text(const std::vector<planning::Judged>& goals) {
-  std::string out;
-  for (const auto& j : goals)
-    out += fmt::format("  {} {}: {}\n", !j.known ? "?" : j.met ? "+" : "-", j.goal.text, planning::verdict_text(j));
-  return out.empty() ? out : "\ngoals (+ met, - missed, ? not known)\n" + out;
+  return planning::Study{std::move(scenario), {run.profile, LINKCAST_VERSION}};
 }
 
 /// The machine, with what the collective's bytes took of each link's rate where the model says that.
@@ -40,10 +33,6 @@ void add_collective_topology(planning::ReportFacts& facts, const workloads::Scen
   auto links = sim::link_use(cluster.resources(), carried);
   for (auto& l : links) l.name = cluster.resource_name(l.resource);
   add_topology(facts, cluster, links);
-}
-
-bool missed(const std::vector<planning::Judged>& goals) {
-  return std::ranges::any_of(goals, [](const auto& j) { return !j.known || !j.met; });
 }
 
 }  // namespace
@@ -86,9 +75,10 @@ int run_collective(const StudyRun& run, Io& io) {
     io.out << planning::json_table(study, rows, command);
   } else {
     io.out << study.title() << "\n\n"
-           << planning::text_table(study, rows) << planning::parts_table(study, rows.front()) << goals_text(goals);
+           << planning::text_table(study, rows) << planning::parts_table(study, rows.front())
+           << planning::goals_text(goals);
   }
-  return missed(goals) ? check_failed : done;
+  return planning::some_missed(goals) ? check_failed : done;
 }
 
 GoalsAnswer goals_of(const StudyRun& run) {
@@ -98,7 +88,7 @@ GoalsAnswer goals_of(const StudyRun& run) {
   planning::Evaluator evaluator{run.profile};
   const auto row = study.row(0, evaluator);
   const auto goals = planning::judged(study, row);
-  GoalsAnswer out{goals_text(goals), {}, missed(goals)};
+  GoalsAnswer out{planning::goals_text(goals), {}, planning::some_missed(goals)};
   const auto table = nlohmann::ordered_json::parse(planning::json_table(study, std::span{&row, 1}, ""));
   out.json = table["rows"][0]["goals"].dump();
   return out;

@@ -63,12 +63,13 @@ int perform(const Options& o, Io& io) {
   for (const auto& s : o.set) command += fmt::format(" --set {}", s);
   if (options.limit > 0) command += fmt::format(" --limit {}", options.limit);
 
-  bool met = false;
+  bool met = false, known = false;
   std::size_t errors = 0;
   for (const auto& row : result.rows) {
     if (row[study.column("status")] == "error") ++errors;
     const auto goals = planning::judged(study, row);
-    met = met || std::ranges::all_of(goals, [](const auto& g) { return g.known && g.met; });
+    met = met || planning::all_met(goals);
+    known = known || std::ranges::any_of(goals, [](const auto& g) { return g.known; });
   }
   if (o.report.wanted()) {
     const auto scenario = workloads::open_scenario(o.file, o.set);
@@ -87,14 +88,19 @@ int perform(const Options& o, Io& io) {
     if (!study.goals().empty()) {
       io.out << "\ngoals:\n";
       for (const auto& g : study.goals()) io.out << "  " << g.text << "\n";
-      io.out << (met ? "some variants meet all of them\n" : "no variant meets all of them\n");
+      io.out << (!known ? "none of them has a value here\n"
+                 : met  ? "some variants meet all of them\n"
+                        : "no variant meets all of them\n");
+      if (!result.rows.empty())
+        for (const auto& g : planning::judged(study, result.rows.front()))
+          if (!g.known) io.out << fmt::format("  ? {}: {}\n", g.goal.text, planning::verdict_text(g));
     }
     io.out << "\nerror: median distance of predictions from measurements; *: not measured there\n";
   }
   if (!o.out.empty()) io.log.note(fmt::format("{} rows in {}", result.rows.size(), o.out));
   if (result.interrupted) return interrupted;
   if (errors > 0) return wrong_input;
-  return study.goals().empty() || met ? done : check_failed;
+  return study.goals().empty() || met || !known ? done : check_failed;
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <string>
 
 #include "form.hpp"
 
@@ -35,6 +37,23 @@ void check_writable(std::string_view option, const std::string& path) {
   const bool there = std::filesystem::exists(path, ignored);
   open(option, path, "ab");
   if (!there) std::filesystem::remove(path, ignored);
+}
+
+void check_writable(std::string_view option, const std::string& path, Kind kind) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::file_size(path, ignored) > 0) {
+    std::ifstream in{path, std::ios::binary};
+    std::string line;
+    std::getline(in, line);
+    const auto extension = std::filesystem::path{path}.extension();
+    const bool ours = kind == Kind::page
+                          ? line.starts_with("<!doctype") || line.starts_with("<!DOCTYPE")
+                          : line.find(',') != std::string::npos && extension != ".yaml" && extension != ".yml";
+    if (!ours)
+      throw UsageError{fmt::format("error: {}: '{}' is there already, and no {}: it was left as it is", option, path,
+                                   kind == Kind::page ? "page" : "table")};
+  }
+  check_writable(option, path);
 }
 
 void write_file(std::string_view option, const std::string& path, std::string_view text) {

@@ -210,7 +210,8 @@ struct Evaluator::Impl {
     std::erase_if(root.entries, [](const auto& e) { return e.first.text == "gpus"; });
     workloads::trace::Problems problems;
     workloads::trace::Fields f{problems, root, "the scenario"};
-    return of_programs(r, cluster(workloads::read_machine(f, scenario.folder(), profile), 0));
+    return of_programs(r,
+                       cluster(workloads::read_machine(f, scenario.folder(), profile, workloads::read_library(f)), 0));
   }
 };
 
@@ -250,10 +251,12 @@ CollectiveAnswer Evaluator::collective(const ScenarioFile& scenario, models::ncc
   if (workloads::workload_kind(scenario) == WorkloadKind::recording) {
     const auto s = workloads::read_recorded_scenario(scenario, impl_->profile, impl_->source());
     return impl_->call(
-        fmt::format("{}|{}", workloads::read_machine(f, scenario.folder(), impl_->profile).key(), s.recording.world),
+        fmt::format("{}|{}",
+                    workloads::read_machine(f, scenario.folder(), impl_->profile, workloads::read_library(f)).key(),
+                    s.recording.world),
         s.cluster, library, call);
   }
-  const auto machine = workloads::read_machine(f, scenario.folder(), impl_->profile);
+  const auto machine = workloads::read_machine(f, scenario.folder(), impl_->profile, workloads::read_library(f));
   problems.throw_if_any();
   return impl_->call(machine.key(), impl_->cluster(machine, 0), library, call);
 }
@@ -267,7 +270,7 @@ topologies::Cluster Evaluator::cluster(const ScenarioFile& scenario) {
     std::erase_if(root.entries, [](const auto& e) { return e.first.text == "gpus"; });
   workloads::trace::Problems problems;
   workloads::trace::Fields f{problems, root, "the scenario"};
-  const auto machine = workloads::read_machine(f, scenario.folder(), impl_->profile);
+  const auto machine = workloads::read_machine(f, scenario.folder(), impl_->profile, workloads::read_library(f));
   problems.throw_if_any();
   return impl_->cluster(machine, 0);
 }

@@ -211,6 +211,13 @@ Judged judge(const Goal& goal, const Measured& measured) {
   return j;
 }
 
+bool some_missed(std::span<const Judged> goals) {
+  return std::ranges::any_of(goals, [](const Judged& j) { return j.known && !j.met; });
+}
+bool all_met(std::span<const Judged> goals) {
+  return !some_missed(goals) && std::ranges::any_of(goals, [](const Judged& j) { return j.known; });
+}
+
 std::string to_text(Metric metric, double v) {
   switch (known_of(metric).unit) {
     case Unit::seconds:
@@ -266,10 +273,6 @@ std::string goals_json(std::span<const Judged> goals) {
     out.push_back(std::move(g));
   }
   return out.dump();
-}
-
-bool any_missed(std::span<const Judged> goals) {
-  return std::ranges::any_of(goals, [](const Judged& j) { return j.known && !j.met; });
 }
 
 std::vector<Judged> judged_outage(std::span<const Goal> goals) {

@@ -29,17 +29,13 @@ std::string beginning_of(const fs::path& path) {
   return text;
 }
 
-/// What stands behind `extends:` in a YAML text.
-std::vector<std::string> extended_by(std::string_view text) {
-  std::vector<std::string> out;
-  for (auto at = text.find("extends:"); at != std::string_view::npos; at = text.find("extends:", at + 1)) {
-    auto rest = text.substr(at + 8, 512);
-    rest = rest.substr(0, rest.find_first_of("\n,}#"));
-    while (!rest.empty() && (rest.front() == ' ' || rest.front() == '"' || rest.front() == '\'')) rest.remove_prefix(1);
-    while (!rest.empty() && (rest.back() == ' ' || rest.back() == '"' || rest.back() == '\'')) rest.remove_suffix(1);
-    if (!rest.empty()) out.emplace_back(rest);
+/// The values of the keys `extends`, wherever they stand.
+void extended_by(const workloads::trace::Value& v, std::vector<std::string>& out) {
+  for (const auto& item : v.items) extended_by(item, out);
+  for (const auto& [key, value] : v.entries) {
+    if (key.text == "extends" && value.is_scalar()) out.push_back(value.text);
+    extended_by(value, out);
   }
-  return out;
 }
 
 void add_file(Hash& hash, const fs::path& path, int depth) {
@@ -49,9 +45,13 @@ void add_file(Hash& hash, const fs::path& path, int depth) {
   const auto text = beginning_of(path);
   hash.add(text).add(fmt::format("{}", size));
   if (size > most_read) hash.add(fmt::format("{}", fs::last_write_time(path, error).time_since_epoch().count()));
-  const auto extension = path.extension();
-  if (depth < 8 && (extension == ".yaml" || extension == ".yml"))
-    for (const auto& name : extended_by(text)) add_file(hash, path.parent_path() / name, depth + 1);
+  if (depth >= 8 || text.find("extends") == std::string::npos || text.size() > (1 << 24)) return;
+  auto source = std::make_shared<workloads::SourceText>();
+  source->text = text;
+  workloads::trace::Problems problems;
+  std::vector<std::string> names;
+  extended_by(workloads::trace::parse_yaml(source, problems), names);
+  for (const auto& name : names) add_file(hash, path.parent_path() / name, depth + 1);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The file of a sweep's results. A row is one write to a file that is only appended to: what was written before a kill,
-// a full disk or a power switch is whole, and the line that was cut off is removed at the next start.
+// The file of a sweep's results. A row is one write to a file that is only appended to: what was written before a kill
+// or a full disk is whole, and the line that was cut off is removed at the next start.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <unordered_map>
 
 #include "linkcast/planning/sweep.hpp"
@@ -48,7 +51,9 @@ struct ResultFile::Impl {
   std::string path;
   int file = -1;
   off_t size = 0;
+  mode_t mode = 0644;
   Row header;
+  std::vector<bool> numbers;  // by column
   std::vector<Row> rows;
   std::unordered_map<std::string, std::size_t> index;
 
@@ -57,14 +62,25 @@ struct ResultFile::Impl {
   }
 
   void open() {
-    file = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (file < 0) fail(path, "cannot be written: " + reason(), "choose another place with --out");
-    if (::flock(file, LOCK_EX | LOCK_NB) != 0)
-      fail(path, "another sweep is writing it", "wait for its end, or take another file");
-    struct stat now {};
-    if (::fstat(file, &now) != 0 || !S_ISREG(now.st_mode))
-      fail(path, "not a plain file", "choose another place with --out");
-    size = now.st_size;
+    // Who waits for the lock may get it on a file that was put in order meanwhile: another one has its name now.
+    for (int tries = 0; tries < 100; ++tries) {
+      file = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+      if (file < 0) fail(path, "cannot be written: " + reason(), "choose another place with --out");
+      if (::flock(file, LOCK_EX | LOCK_NB) != 0)
+        fail(path, "another sweep is writing it", "wait for its end, or take another file");
+      struct stat now {};
+      struct stat named {};
+      if (::fstat(file, &now) != 0 || !S_ISREG(now.st_mode))
+        fail(path, "not a plain file", "choose another place with --out");
+      if (::stat(path.c_str(), &named) == 0 && named.st_ino == now.st_ino && named.st_dev == now.st_dev) {
+        size = now.st_size;
+        mode = now.st_mode & 07777;
+        return;
+      }
+      ::close(file);
+      file = -1;
+    }
+    fail(path, "does not stay the same file", "choose another place with --out");
   }
 
   std::string read() const {
@@ -105,6 +121,16 @@ struct ResultFile::Impl {
       rows[at->second] = std::move(row);
   }
 
+  /// Somebody's edits are computed again.
+  bool sound(const Row& row) const {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (!numbers[c] || row[c].empty()) continue;
+      char* end = nullptr;
+      if (!std::isfinite(std::strtod(row[c].c_str(), &end)) || *end != '\0') return false;
+    }
+    return true;
+  }
+
   void load() {
     const auto text = read();
     std::size_t whole = 0;
@@ -124,13 +150,14 @@ struct ResultFile::Impl {
     }
     if (whole < text.size()) truncate(static_cast<off_t>(whole));
     for (std::size_t i = 1; i < records.size(); ++i)
-      if (records[i].size() == header.size()) take(std::move(records[i]));
+      if (records[i].size() == header.size() && sound(records[i])) take(std::move(records[i]));
   }
 };
 
 ResultFile::ResultFile(const std::string& path, const Study& study) : impl_{std::make_unique<Impl>()} {
   impl_->path = path;
   impl_->header = names_of(study);
+  for (const auto& c : study.columns()) impl_->numbers.push_back(c.number);
   impl_->open();
   impl_->load();
 }
@@ -160,13 +187,16 @@ void ResultFile::arrange(const std::vector<std::string>& keys) {
   for (std::size_t i = 0; i < m.rows.size(); ++i)
     if (!done[i]) text += csv_line(m.rows[i]);
   if (m.read() == text) return;
-  const auto other = m.path + ".new";
-  const int file = ::open(other.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  // Rows in the order in which they were finished are as good: nothing is worth failing for here.
+  // Rows in the order in which they were finished are as good: nothing is worth failing for here. A link stays a link.
+  std::error_code error;
+  const auto place = std::filesystem::canonical(m.path, error);
+  if (error) return;
+  auto other = place.string() + ".XXXXXX";
+  const int file = ::mkostemp(other.data(), O_CLOEXEC);
   if (file < 0) return;
-  const bool written = write_all(file, text) && ::fsync(file) == 0;
+  const bool written = write_all(file, text) && ::fchmod(file, m.mode) == 0 && ::fsync(file) == 0;
   ::close(file);
-  if (!written || ::rename(other.c_str(), m.path.c_str()) != 0) ::unlink(other.c_str());
+  if (!written || ::rename(other.c_str(), place.c_str()) != 0) ::unlink(other.c_str());
 }
 
 }  // namespace linkcast::planning

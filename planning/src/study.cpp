@@ -9,9 +9,12 @@
 #include <unordered_map>
 
 #include "input_hash.hpp"
+#include "linkcast/planning/fault_run.hpp"
+#include "linkcast/planning/faults.hpp"
 #include "linkcast/planning/goodput.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/workloads/scenario.hpp"
+#include "source_hash.hpp"
 
 namespace linkcast::planning {
 namespace {
@@ -95,6 +98,16 @@ void check(const ScenarioFile& scenario, const std::shared_ptr<const topologies:
   }
 }
 
+/// The scenario as it is, or with the faults that it names.
+Evaluation with_faults(const ScenarioFile& scenario, Evaluator& evaluator, ScenarioFile& view) {
+  if (said(scenario, "faults") == nullptr) return evaluator.run(scenario);
+  if (has_timed_faults(scenario))
+    throw sim::InputError("faults with `at` happen during a run", "`linkcast run` goes through them");
+  const Elements elements{evaluator.cluster(scenario)};
+  const auto faults = faults_of(scenario, elements);
+  return evaluate(evaluator, apply(scenario, elements, faults), &view);
+}
+
 }  // namespace
 
 struct Study::Impl {
@@ -133,7 +146,7 @@ struct Study::Impl {
     title = t != nullptr && t->is_scalar() ? t->text : scenario.path;
     files = std::make_unique<FileHashes>(scenario.folder());
     Hash hash;
-    hash.add(options.version).add(options.profile ? options.profile->text() : "");
+    hash.add(options.version).add(source_hash()).add(options.profile ? options.profile->text() : "");
     base_hash = hash.text();
     make_columns();
     check_choices();
@@ -145,6 +158,8 @@ struct Study::Impl {
     if (const auto* v = said(scenario, "reliability")) static_cast<void>(Reliability::read(v, problems));
     if (const auto* v = said(scenario, "rates"))
       static_cast<void>(FailureRates::of_scenario(*v, scenario.folder(), problems));
+    if (const auto* v = said(scenario, "jobs"))
+      problems.add(*v, "jobs run side by side, and have no single time", "`linkcast run` compares them");
   }
 
   void make_columns() {
@@ -165,15 +180,17 @@ struct Study::Impl {
 
   /// Every key that varies, once: a key that does not exist is said before anything runs.
   void check_choices() {
-    check(variants->scenario(0), options.profile);
-    std::int64_t stride = 1;
-    for (std::size_t a = variants->axes().size(); a-- > 0;) {
-      const auto n = static_cast<std::int64_t>(variants->axes()[a].choices.size());
-      if (n > 1) check(variants->scenario(stride * (n - 1)), options.profile);
-      // Named options differ in their keys: each is looked at.
-      if (variants->axes()[a].key == "option")
-        for (std::int64_t i = 1; i + 1 < n; ++i) check(variants->scenario(stride * i), options.profile);
-      stride *= n;
+    std::vector<std::size_t> chosen(variants->axes().size(), 0);
+    check(variants->scenario(chosen), options.profile);
+    for (std::size_t a = 0; a < chosen.size(); ++a) {
+      const auto& axis = variants->axes()[a];
+      for (std::size_t c = 1; c < axis.choices.size(); ++c) {
+        // Named options differ in their keys, so each is looked at; values of one key in how they are written.
+        if (axis.key != "option" && c + 1 < axis.choices.size()) continue;
+        chosen[a] = c;
+        check(variants->scenario(chosen), options.profile);
+      }
+      chosen[a] = 0;
     }
   }
 
@@ -255,25 +272,34 @@ std::string Study::machine_key(std::int64_t i) const {
 Row Study::row(std::int64_t i, Evaluator& evaluator) const {
   const auto& m = *impl_;
   Row row(m.columns.size());
-  const auto set = [&](std::string_view name, std::string text) { row[column(name)] = std::move(text); };
-  set("key", key(i));
-  set("name", m.variants->name(i));
+  row[column("key")] = key(i);
+  row[column("name")] = m.variants->name(i);
   const auto names = m.variants->names(i);
   for (std::size_t a = 0; a < names.size(); ++a) row[2 + a] = names[a];
-  const auto scenario = m.variants->scenario(i);
-  Evaluation e;
+  const auto plain = row;
   try {
-    e = evaluator.run(scenario);
-  } catch (const sim::InputError& error) {
-    set("status", "error");
+    fill(row, i, evaluator);
+    return row;
+  } catch (const sim::InputError& error) {  // of this variant: the others go on
+    row = plain;
+    row[column("status")] = "error";
     const auto& d = error.diagnostics().front();
-    set("error", d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help));
+    row[column("error")] = d.help.empty() ? d.problem : fmt::format("{} ({})", d.problem, d.help);
     return row;
   }
+}
+
+void Study::fill(Row& row, std::int64_t i, Evaluator& evaluator) const {
+  const auto& m = *impl_;
+  const auto set = [&](std::string_view name, std::string text) { row[column(name)] = std::move(text); };
+  const auto scenario = m.variants->scenario(i);
+  auto view = scenario;  // what a collective of a goal is asked of: with its faults
+  const auto e = with_faults(scenario, evaluator, view);
   set("status", e.outage ? "outage" : "done");
   if (e.outage) {
     set("error", e.outage_reason);
-    return row;
+    judge_goals(row);
+    return;
   }
   set("time_us", fmt::format("{:.6f}", e.time.us()));
   if (e.collective) {
@@ -308,7 +334,8 @@ Row Study::row(std::int64_t i, Evaluator& evaluator) const {
     set("capex_usd_low", number(capex.low));
     set("capex_usd", number(capex.typical));
     set("capex_usd_high", number(capex.high));
-    if (capex.typical > 0) set("network_share_percent", number(100 * bom.network_capex().typical / capex.typical));
+    if (capex.typical > 0)
+      set("network_share_percent", fmt::format("{:.10g}", 100 * bom.network_capex().typical / capex.typical));
   }
   if (metered) {
     set("power_w_low", number(power.low));
@@ -329,18 +356,21 @@ Row Study::row(std::int64_t i, Evaluator& evaluator) const {
   for (std::size_t g = 0; g < m.goals.size(); ++g) {
     const auto& goal = m.goals[g];
     if (!goal.op) continue;
-    const auto answer = evaluator.collective(scenario, *goal.op, goal.size);
+    const auto answer = evaluator.collective(view, *goal.op, goal.size);
     const double bw = goal.metric == Metric::busbw ? answer.row.busbw_GBps : answer.row.algbw_GBps;
     set(fmt::format("goal_{}_value", g + 1), number(bw * 1e9));
     if (answer.error) set(fmt::format("goal_{}_p90_percent", g + 1), number(answer.error->p90_percent));
   }
+  judge_goals(row);
+}
+
+void Study::judge_goals(Row& row) const {
   const auto results = judged(*this, row);
   for (std::size_t g = 0; g < results.size(); ++g) {
     const auto& j = results[g];
-    set(fmt::format("goal_{}", g + 1), !j.known ? "unknown" : j.met ? "met" : "missed");
-    if (j.known) set(fmt::format("goal_{}_value", g + 1), number(j.value));
+    row[column(fmt::format("goal_{}", g + 1))] = !j.known ? "unknown" : j.met ? "met" : "missed";
+    if (j.known) row[column(fmt::format("goal_{}_value", g + 1))] = fmt::format("{:.10g}", j.value);
   }
-  return row;
 }
 
 }  // namespace linkcast::planning

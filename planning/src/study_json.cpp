@@ -65,10 +65,8 @@ std::string json_table(const Study& study, std::span<const Row> rows, std::strin
                              {"p90_percent", number_in(study, row, "expected_error_p90_percent").value_or(0)},
                              {"extrapolated", row[study.column("extrapolated")] == "yes"},
                              {"from", row[study.column("expected_error_from")]}};
-    bool all = true;
     r["goals"] = json::array();
     for (const auto& j : judged(study, row)) {
-      all = all && j.known && j.met;
       json g{{"goal", j.goal.text}, {"known", j.known}, {"met", j.known && j.met}, {"text", verdict_text(j)}};
       if (j.known) {
         g["value"] = j.value;
@@ -79,7 +77,7 @@ std::string json_table(const Study& study, std::span<const Row> rows, std::strin
       }
       r["goals"].push_back(std::move(g));
     }
-    if (!study.goals().empty()) r["meets_all"] = all;
+    if (!study.goals().empty()) r["meets_all"] = all_met(judged(study, row));
     out["rows"].push_back(std::move(r));
   }
   return out.dump(1, ' ', false, json::error_handler_t::replace) + "\n";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -89,6 +90,11 @@ const char* why_unknown(Metric m) {
     default:
       return "not known here";
   }
+}
+
+/// A topology file by its name alone.
+std::string machine_text(const std::string& topology) {
+  return topology.find('/') == std::string::npos ? topology : std::filesystem::path{topology}.stem().string();
 }
 
 std::string time_text(double us) {
@@ -220,7 +226,8 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
     if (most > 0 && i >= most) continue;
     std::vector<std::string> line;
     if (axes.empty()) line.push_back(at("name"));
-    for (std::size_t a = 0; a < axes.size(); ++a) line.push_back(row[2 + a]);
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      line.push_back(axes[a].key == "topology" ? machine_text(row[2 + a]) : row[2 + a]);
     const auto time = number_in(study, row, "time_us");
     line.push_back(time ? time_text(*time) : at("status"));
     const auto d = compared[i] != nullptr ? difference(study, *compared[i], row) : std::nullopt;
@@ -247,10 +254,13 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
     if (!study.goals().empty()) {
       const auto results = judged(study, row);
       const auto met = std::ranges::count_if(results, [](const Judged& j) { return j.known && j.met; });
-      double least = 1;
+      double least = 2;
       for (const auto& j : results)
         if (j.known) least = std::min(least, j.confidence);
-      line.push_back(fmt::format("{} of {} ({:.0f} %)", met, results.size(), 100 * least));
+      const auto unknown = std::ranges::count_if(results, [](const Judged& j) { return !j.known; });
+      line.push_back(fmt::format("{} of {}{}{}", met, results.size(),
+                                 least <= 1 ? fmt::format(" ({:.0f} %)", 100 * least) : "",
+                                 unknown > 0 ? fmt::format(", {} not known", unknown) : ""));
     }
     const auto error = number_in(study, row, "expected_error_percent");
     line.push_back(error ? fmt::format("±{:.0f} %{}", *error, at("extrapolated") == "yes" ? " *" : "") : "");
@@ -261,9 +271,12 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
   if (most > 0 && rows.size() > most)
     out += fmt::format("… {} more rows (--all, --out FILE, --json)\n", rows.size() - most);
   if (costs.size() == 1 && !costs.begin()->first.empty() && !costs.begin()->second.empty())
-    out += fmt::format("cost of each: {}, {}\n", to_text(Metric::capex, std::stod(costs.begin()->first)),
-                       to_text(Metric::power, std::stod(costs.begin()->second)));
-  if (errors > 0) out += fmt::format("{} of {} variants could not be evaluated: see `why`\n", errors, rows.size());
+    out += fmt::format("cost of each: {}, {}\n",
+                       to_text(Metric::capex, std::strtod(costs.begin()->first.c_str(), nullptr)),
+                       to_text(Metric::power, std::strtod(costs.begin()->second.c_str(), nullptr)));
+  if (errors > 0 && axes.empty()) out += rows.front()[study.column("error")] + "\n";
+  if (errors > 0 && !axes.empty())
+    out += fmt::format("{} of {} variants could not be evaluated: see `why`\n", errors, rows.size());
   return out;
 }
 

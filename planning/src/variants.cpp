@@ -69,8 +69,12 @@ std::vector<Value> range(const Value& v, const std::string& key, Problems& probl
                  "write FROM:TO:STEP or FROM:TO:xFACTOR with whole numbers, or a list");
     return out;
   }
-  for (auto n = from; n <= to && out.size() < most_choices; n = factor ? n * step : n + step)
+  // Never beyond `to`, so never beyond what a number can be.
+  for (auto n = from; n <= to && out.size() < most_choices;) {
     out.push_back(scalar(v, fmt::format("{}", n)));
+    if (factor ? n > to / step : n > to - step) break;
+    n = factor ? n * step : n + step;
+  }
   return out;
 }
 
@@ -107,9 +111,26 @@ void put(Value& root, const std::string& key, const Value& value, Problems& prob
   *at = value;
 }
 
+/// `~`: as if the key were not said.
+void take_away(Value& root, std::string_view key) {
+  Value* at = &root;
+  while (at->is_map()) {
+    const auto dot = key.find('.');
+    const auto found =
+        std::ranges::find_if(at->entries, [&](const auto& e) { return e.first.text == key.substr(0, dot); });
+    if (found == at->entries.end()) return;
+    if (dot == std::string_view::npos) {
+      at->entries.erase(found);
+      return;
+    }
+    at = &found->second;
+    key.remove_prefix(dot + 1);
+  }
+}
+
 /// Keys that cannot vary: what the study is, not what is studied.
 bool fixed(std::string_view key) {
-  for (const auto* k : {"schema", "variants", "options", "baseline", "search", "resilience"})
+  for (const auto* k : {"schema", "variants", "options", "baseline", "goals", "search", "resilience", "jobs"})
     if (key == k || key.starts_with(std::string{k} + ".")) return true;
   return false;
 }
@@ -212,6 +233,13 @@ void Variants::read_baseline(const Value& v, Problems& problems) {
       return;
     }
     std::vector<std::string> known;
+    for (const auto& axis : axes_) known.push_back(axis.key);
+    if (!key.empty() && std::ranges::find(known, key) == known.end()) {
+      problems.add(at, fmt::format("the baseline names '{}', which does not vary", key),
+                   workloads::trace::suggest(key, known));
+      return;
+    }
+    known.clear();
     for (const auto& axis : axes_)
       if (key.empty() || axis.key == key)
         for (const auto& c : axis.choices) known.push_back(c.name);
@@ -256,12 +284,16 @@ std::string Variants::name(std::int64_t i) const {
   return fmt::format("{}", fmt::join(names(i), ", "));
 }
 
-workloads::ScenarioFile Variants::scenario(std::int64_t i) const {
+workloads::ScenarioFile Variants::scenario(const std::vector<std::size_t>& chosen) const {
   auto out = scenario_;
   Problems problems;
-  const auto chosen = choices(i);
   for (std::size_t a = 0; a < axes_.size(); ++a)
-    for (const auto& [key, value] : axes_[a].choices[chosen[a]].settings) put(out.root, key, value, problems);
+    for (const auto& [key, value] : axes_[a].choices[chosen[a]].settings) {
+      if (value.kind == Value::Kind::null)
+        take_away(out.root, key);
+      else
+        put(out.root, key, value, problems);
+    }
   problems.throw_if_any();
   return out;
 }

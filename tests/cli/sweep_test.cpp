@@ -66,12 +66,18 @@ int finished(pid_t child) {
 TEST_CASE("a sweep killed at twenty random moments loses no finished row and corrupts no file", "[cli][sweep]") {
   const Folder folder;
   const auto out = folder.file("results.csv"), log = folder.file("log");
+  // How long the whole takes here, so that kills fall anywhere in it.
+  const auto begun = std::chrono::steady_clock::now();
+  REQUIRE(finished(start(folder.file("whole.csv"), log)) == 0);
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begun);
   std::mt19937 random{20};
   std::vector<linkcast::planning::Row> known;
-  int killed = 0;
+  int killed = 0, among_rows = 0;
   for (int i = 0; i < 20; ++i) {
     const auto child = start(out, log);
-    std::this_thread::sleep_for(std::chrono::milliseconds{std::uniform_int_distribution{1, 60}(random)});
+    // What is left grows shorter with each start.
+    const auto left = whole.count() * (20 - i) / 20;
+    std::this_thread::sleep_for(std::chrono::microseconds{std::uniform_int_distribution<long>{1, left / 3}(random)});
     ::kill(child, SIGKILL);
     if (finished(child) == -SIGKILL) ++killed;
     if (!fs::exists(out)) continue;
@@ -82,9 +88,11 @@ TEST_CASE("a sweep killed at twenty random moments loses no finished row and cor
     for (std::size_t r = 0; r < known.size(); ++r)
       if (rows[r] != known[r]) REQUIRE(std::find(rows.begin(), rows.end(), known[r]) != rows.end());
     for (const auto& row : rows) REQUIRE(row.size() == rows.front().size());
+    if (rows.size() > known.size() && known.size() > 1) ++among_rows;
     known = rows;
   }
-  CHECK(killed > 0);
+  CHECK(killed > 10);
+  CHECK(among_rows > 0);
   REQUIRE(finished(start(out, log)) == 0);
   const auto resumed = read(out);
   REQUIRE(linkcast::planning::read_csv(resumed).size() == 1001);

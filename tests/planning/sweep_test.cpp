@@ -24,7 +24,7 @@ constexpr const char* scenario =
     "gpus: [4, 8]}\n";
 
 planning::Study study(const std::string& text = scenario) {
-  return planning::Study{workloads::open_scenario_text(text, "study.yaml"), {nullptr, "", "1"}};
+  return planning::Study{workloads::open_scenario_text(text, "study.yaml"), {nullptr, "1"}};
 }
 
 struct Folder {
@@ -107,7 +107,7 @@ TEST_CASE("the key of a row is of all that it depends on", "[sweep]") {
   write(folder.file("m.yaml"), "schema: linkcast.topology/1\nextends: dgx-h100\n");
   const auto text = std::string{"topology: m.yaml\nworkload: {collective: {op: all_reduce, size: 1 MiB}}\n"};
   const auto key = [&](const std::string& more, const std::string& version = "1") {
-    return planning::Study{workloads::open_scenario_text(text + more, folder.file("s.yaml")), {nullptr, "", version}}
+    return planning::Study{workloads::open_scenario_text(text + more, folder.file("s.yaml")), {nullptr, version}}
         .key(0);
   };
   const auto plain = key("");

@@ -33,7 +33,7 @@ class Reader {
       problems_.add(*root_.get("schema"), fmt::format("unknown schema '{}'", *schema), "write linkcast.scenario/1");
     auto title = f.word("title").value_or(std::filesystem::path{path_}.filename().string());
     options_.library = read_library(f);
-    machine_ = read_machine(f, folder(), profile_);
+    machine_ = read_machine(f, folder(), profile_, options_.library);
     read_replay(f);
     auto recording = read_workload(f);
     for (const auto& key : planning_keys()) f.find(key);

@@ -84,9 +84,9 @@ WorkloadKind workload_kind(const ScenarioFile& scenario) {
 }
 
 std::span<const std::string> planning_keys() {
-  static const std::vector<std::string> keys{"variants",   "options",   "baseline", "goals",       "faults",
-                                             "jobs",       "prices",    "rates",    "reliability", "search",
-                                             "resilience", "duration", "steps", "notes"};
+  static const std::vector<std::string> keys{"variants",   "options",  "baseline", "goals",       "faults",
+                                             "jobs",       "prices",   "rates",    "reliability", "search",
+                                             "resilience", "duration", "steps",    "notes"};
   return keys;
 }
 
@@ -120,6 +120,14 @@ CommunicatorOptions read_library(Fields& f) {
   return library;
 }
 
+ScenarioMachine read_machine(Fields& f, const std::string& folder, std::shared_ptr<const topologies::Profile> profile,
+                             const CommunicatorOptions& library) {
+  auto machine = read_machine(f, folder, std::move(profile));
+  if (!machine.load.fabric && machine.network.empty() && models::nccl::uses_sockets(library.env))
+    machine.load.fabric = "tcp";
+  return machine;
+}
+
 CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
                                             std::shared_ptr<const topologies::Profile> profile,
                                             const ClusterSource& clusters) {
@@ -131,8 +139,7 @@ CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
                  "write linkcast.scenario/1");
   auto title = f.word("title").value_or(std::filesystem::path{scenario.path}.filename().string());
   auto library = read_library(f);
-  auto machine = read_machine(f, scenario.folder(), std::move(profile));
-  if (!machine.load.fabric && models::nccl::uses_sockets(library.env)) machine.load.fabric = "tcp";
+  auto machine = read_machine(f, scenario.folder(), std::move(profile), library);
   std::optional<models::nccl::Call> call;
   if (const auto* workload = f.need("workload")) {
     Fields w{problems, *workload, "the workload"};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <numeric>
 
 namespace linkcast::workloads {
@@ -124,8 +125,9 @@ topologies::Cluster whole(const ScenarioMachine& m, int nodes) {
 std::string ScenarioMachine::key() const {
   std::string k = fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", topology, load.nodes, load.fabric.value_or(""),
                               load.routing ? static_cast<int>(*load.routing) : -1,
-                              static_cast<const void*>(load.profile.get()), gpus.value_or(0), nics ? nics->first : 0,
-                              nics ? nics->second : 0, placement ? static_cast<int>(*placement) : -1, seed, hosts);
+                              load.profile ? std::hash<std::string>{}(load.profile->text()) : std::size_t{0},
+                              gpus.value_or(0), nics ? nics->first : 0, nics ? nics->second : 0,
+                              placement ? static_cast<int>(*placement) : -1, seed, hosts);
   for (const auto& [name, value] : load.params) k += fmt::format("|{}={}", name, value);
   return k + "|" + overrides + "|" + network;
 }

@@ -272,10 +272,10 @@ void override_one(Value& root, const std::string& setting, Problems& problems) {
   auto source = std::make_shared<SourceText>();
   source->name = fmt::format("--set {}", setting);
   source->text = setting.substr(equals + 1);
-  Value value;
+  Value value;  // `key=~`, `key=`: as if it were not said
   value.place = {source, 1, 1, 1};
-  // A whole file of nothing is a mistake; of a key it takes out what the scenario says.
-  if (source->text != "~" && source->text != "null") value = parse_yaml(source, problems);
+  if (source->text.find_first_not_of(" ~") != std::string::npos && source->text != "null")
+    value = parse_yaml(source, problems);
   Value* at = &root;
   std::string path = setting.substr(0, equals);
   while (true) {
@@ -302,7 +302,25 @@ void override_one(Value& root, const std::string& setting, Problems& problems) {
     if (dot == std::string::npos) break;
     path.erase(0, dot + 1);
   }
-  *at = std::move(value);
+  if (value.kind != Value::Kind::null) {
+    *at = std::move(value);
+    return;
+  }
+  Value* map = &root;
+  const auto whole = setting.substr(0, equals);
+  for (std::size_t from = 0;;) {
+    const auto dot = whole.find('.', from);
+    if (!map->is_map()) return;
+    const auto found = std::ranges::find_if(
+        map->entries, [&](const auto& e) { return e.first.text == whole.substr(from, dot - from); });
+    if (found == map->entries.end()) return;
+    if (dot == std::string::npos) {
+      map->entries.erase(found);
+      return;
+    }
+    map = &found->second;
+    from = dot + 1;
+  }
 }
 
 void relocate(Problems& problems, const Place& place, const sim::InputError& error) {

@@ -48,7 +48,7 @@ struct Evaluation {
   sim::Time time;           // of the collective, the step, the trace
   std::vector<Part> parts;  // add up to `time`; the largest first
   std::string bound_by;     // the link or phase that held it back most: "nvlink", "nic", "exposed dp"
-  std::string bound_link;            // one of the links that did, where links did: "cable leaf[0]->spine[0]"
+  std::string bound_link;   // one of the links that did, where links did: "cable leaf[0]->spine[0]"
   std::optional<CollectiveAnswer> collective;
   double mfu = 0, tokens_per_second = 0;  // 0: not known
   double exposed_share = 0;               // of the time: communication that nothing hides

@@ -65,6 +65,11 @@ struct Measured {
 /// The value's logarithm is taken as normal with p90 = 1.645 standard deviations.
 Judged judge(const Goal& goal, const Measured& value);
 
+/// Every goal that has a value here is met, and at least one has. What has none says nothing.
+bool all_met(std::span<const Judged> goals);
+/// Some goal that has a value here is missed.
+bool some_missed(std::span<const Judged> goals);
+
 /// "2.1 s", "352 GB/s", "38.2 M USD", "1.1 MW", "93.1 %".
 std::string to_text(Metric metric, double value);
 /// "meets the goal with 97 % confidence", "misses by 4.2 %".
@@ -74,8 +79,6 @@ std::string goals_text(std::span<const Judged> goals);
 /// A JSON list: goal, known, met, text, and where there is a value: value, unit, value_text, margin_percent,
 /// confidence.
 std::string goals_json(std::span<const Judged> goals);
-/// Known and not met: what a command's exit status is about.
-bool any_missed(std::span<const Judged> goals);
 /// Of a job that cannot run: what is about its time or its rate is missed, what the machine costs is not known here.
 std::vector<Judged> judged_outage(std::span<const Goal> goals);
 

@@ -30,8 +30,7 @@ using Row = std::vector<std::string>;
 
 struct StudyOptions {
   std::shared_ptr<const topologies::Profile> profile;
-  std::string profile_path;  // for the hash of the inputs; empty: none
-  std::string version;       // of the program: other versions give other answers
+  std::string version;  // of the program: other versions give other answers
 };
 
 class Study {
@@ -62,6 +61,8 @@ class Study {
   std::shared_ptr<const topologies::Profile> profile() const;
 
  private:
+  void fill(Row& row, std::int64_t i, Evaluator& evaluator) const;
+  void judge_goals(Row& row) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -35,7 +35,8 @@ class Variants {
   std::vector<std::string> names(std::int64_t i) const;
   /// "400G, 1 GiB"; of a scenario without variants its title.
   std::string name(std::int64_t i) const;
-  workloads::ScenarioFile scenario(std::int64_t i) const;
+  workloads::ScenarioFile scenario(std::int64_t i) const { return scenario(choices(i)); }
+  workloads::ScenarioFile scenario(const std::vector<std::size_t>& choices) const;
   /// The names of the variant that the one of these names is compared with: `baseline` names choices ("400G", or a map
   /// of keys to choices), the others stay. Where the scenario names none: the first variant.
   std::vector<std::string> baseline_names(std::vector<std::string> names) const;

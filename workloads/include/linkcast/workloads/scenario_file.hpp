@@ -55,5 +55,9 @@ RecordedScenario read_recorded_scenario(const ScenarioFile& scenario,
 
 /// nccl, env, launch, launch_floor, fidelity of a scenario.
 CommunicatorOptions read_library(trace::Fields& f);
+/// The machine as NCCL uses it: where `env` takes it off InfiniBand verbs (NCCL_IB_DISABLE, NCCL_NET=Socket) and no
+/// network is asked for, the same NICs carry TCP.
+ScenarioMachine read_machine(trace::Fields& f, const std::string& folder,
+                             std::shared_ptr<const topologies::Profile> profile, const CommunicatorOptions& library);
 
 }  // namespace linkcast::workloads
