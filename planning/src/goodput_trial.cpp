@@ -103,7 +103,7 @@ void Player::run(std::int64_t length) {
   for (const auto& w : weak_) {
     if (w.slowdown > slowdown) slowdown = w.slowdown, part = w.part;
   }
-  const auto cycle = plan_.interval + plan_.checkpoint;
+  const auto cycle = later(plan_.interval, plan_.checkpoint);
   const auto trained = [&](std::int64_t x) { return x / cycle * plan_.interval + std::min(x % cycle, plan_.interval); };
   const auto work = [&](std::int64_t wall) {
     return slowdown == 1 ? wall : std::min<std::int64_t>(wall, std::llround(static_cast<double>(wall) / slowdown));

@@ -96,6 +96,16 @@ Reliability Reliability::read(const Value* v, Problems& problems) {
   if (const auto n = f.integer("seed", 0, std::numeric_limits<std::int64_t>::max())) {
     r.seed = static_cast<std::uint64_t>(*n);
   }
+  // Times of a trial are sums of these.
+  const auto together = [&](std::string_view a, sim::Time first, std::string_view b, sim::Time second) {
+    const auto* at = f.value().get(b) != nullptr ? f.value().get(b) : f.value().get(a);
+    if (at != nullptr && later(first, second) > longest_span)
+      problems.add(*at, fmt::format("'{}' and '{}' are longer than {} together: {} and {}", a, b,
+                                    span_text(longest_span), span_text(first), span_text(second)));
+  };
+  if (r.checkpoint_interval)
+    together("checkpoint_interval", *r.checkpoint_interval, "checkpoint_time", r.checkpoint_time);
+  together("detection_time", r.detection_time, "restart_time", r.restart_time);
   f.done();
   return r;
 }

@@ -180,4 +180,11 @@ TEST_CASE("repairs and detection may end long after the study", "[planning][good
   CHECK(t.restart == days(1));
 }
 
+TEST_CASE("a cycle of training and checkpoint may be longer than the time that can be told", "[planning][goodput]") {
+  Reliability r;
+  r.duration = days(100);
+  r.checkpoint_interval = r.checkpoint_time = days(100);
+  CHECK(played(r, {}, {}).useful == days(100));
+}
+
 }  // namespace linkcast::planning
