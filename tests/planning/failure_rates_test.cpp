@@ -186,6 +186,17 @@ TEST_CASE("times that follow each other are no longer together than a study", "[
   CHECK_NOTHROW(reliability("{detection_time: 50 days, restart_time: 50 days}"));
 }
 
+TEST_CASE("a key of `reliability` that is `~` is as if left out", "[planning][reliability]") {
+  const auto r = reliability(
+      "{duration: ~, checkpoint_interval: ~, detection_time: ~, spares: ~, repair_time: ~, predicted: ~, planned_time: "
+      "~, "
+      "rates_at: ~, trials: ~, seed: ~}");
+  CHECK(r.duration == Reliability{}.duration);
+  CHECK_FALSE(r.spares);
+  CHECK(r.trials == 1000);
+  CHECK(r.assumed.size() == 6);
+}
+
 TEST_CASE("every problem of `reliability` is said at its place", "[planning][reliability][bad input]") {
   const auto all = wrong(
       "duration: 30\ncheckpoint_interval: 10 ms\ncheckpoint_time: 5 minuts\ndetection_time: soon\nrestart_time: -3 s\n"
