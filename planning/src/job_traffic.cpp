@@ -193,8 +193,12 @@ struct JobTraffic::Impl {
 
   workloads::RecordingResult replay(workloads::RecordingReplayOptions options) const {
     options.stop = stop;
+    // All communicators are laid over the network here: the replay must not guess at what they share.
+    if (!costs) costs = std::make_shared<workloads::CallCosts>(cluster, options.library, false);
+    options.costs = costs;
     return workloads::replay_recording(job.recorded->recording, cluster, options);
   }
+  mutable std::shared_ptr<workloads::CallCosts> costs;
 
   void of_recording() {
     CallCollector calls{job.recorded->recording, cluster.gpus_per_node()};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -89,6 +90,11 @@ const char* why_unknown(Metric m) {
     default:
       return "not known here";
   }
+}
+
+/// A topology file by its name alone.
+std::string machine_text(const std::string& topology) {
+  return topology.find('/') == std::string::npos ? topology : std::filesystem::path{topology}.stem().string();
 }
 
 std::string time_text(double us) {
@@ -220,7 +226,8 @@ std::string text_table(const Study& study, std::span<const Row> rows, std::size_
     if (most > 0 && i >= most) continue;
     std::vector<std::string> line;
     if (axes.empty()) line.push_back(at("name"));
-    for (std::size_t a = 0; a < axes.size(); ++a) line.push_back(row[2 + a]);
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      line.push_back(axes[a].key == "topology" ? machine_text(row[2 + a]) : row[2 + a]);
     const auto time = number_in(study, row, "time_us");
     line.push_back(time ? time_text(*time) : at("status"));
     const auto d = compared[i] != nullptr ? difference(study, *compared[i], row) : std::nullopt;

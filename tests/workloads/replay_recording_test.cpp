@@ -2,11 +2,14 @@
 // hidden; all else is arithmetic.
 #include "linkcast/workloads/replay_recording.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/workloads/call_costs.hpp"
 
 using namespace linkcast;
 using workloads::Operation;
@@ -297,4 +300,28 @@ TEST_CASE("siblings share the NICs that a machine has, not the places for them",
   // 512 MiB over 12.5 GB/s take 42,950 us, and more with headers.
   CHECK(time(2) / time(8) == Approx(4).epsilon(0.01));
   CHECK(time(8) > 512 * 1048576.0 / 12.5e3);
+}
+
+TEST_CASE("sibling communicators share the cables between switches") {
+  // Leaves of two machines, eight NICs of each: data-parallel groups of one GPU a machine are eight siblings. A ring
+  // sends its bytes once out of each leaf, so all of them need 8 x B over the uplinks, which have 16 NICs' rate over
+  // the oversubscription. At 1:1 that is half of what a NIC needs for B; at 4:1 it is twice as much.
+  workloads::CommunicatorOptions library;
+  const auto time = [&](int oversubscription, bool share) {
+    const auto cluster = topologies::load_cluster_text(
+        fmt::format(
+            "schema: linkcast.topology/1\nextends: dgx-h100\nnodes: 8\nnetwork: {{fabric: ib, type: leaf_spine, "
+            "switch: qm9700, nodes_per_leaf: 2, oversubscription: {}}}\n",
+            oversubscription),
+        "rack");
+    workloads::CallCosts costs{cluster, library, share};
+    const std::vector<int> ranks{0, 8, 16, 24, 32, 40, 48, 56};
+    return costs.cost(costs.model_of(ranks), models::nccl::Op::all_gather, sim::gib(4)).time;
+  };
+  CHECK(time(1, true) == time(1, false));
+  CHECK(time(2, true) == time(1, true));
+  const double ratio = static_cast<double>(time(4, true).ps()) / static_cast<double>(time(1, true).ps());
+  CHECK(ratio > 1.7);
+  CHECK(ratio < 2.1);
+  CHECK(time(8, true) > time(4, true));
 }

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 
 namespace linkcast::workloads {
@@ -19,6 +21,8 @@ struct CallCosts::Model {
   CollectiveModel model;
   bool between_nodes = false;
   double crowded = 1;
+  double siblings = 1;               // that share its leaf, itself counted
+  std::map<Op, double> trunks = {};  // trunk_ratio() of what was called
   std::string note;
 };
 
@@ -69,6 +73,81 @@ std::map<int, double> nic_loads(const models::nccl::Communicator& c) {
   return out;
 }
 
+/// How many communicators like one with `locals` GPUs of each machine send through the same leaf: the machine's NICs on
+/// the leaf of its first over those that are this communicator's share. On rails each has a leaf of its own.
+double siblings_below_a_leaf(const topologies::Cluster& cluster, int node, int locals) {
+  const auto& network = cluster.network();
+  const auto& machine = cluster.machine(node);
+  const int nics = nics_of(machine), original = cluster.original_node(node);
+  if (network.empty() || network.switches().size() < 2 || nics == 0) return 1;
+  std::map<std::uint32_t, int> on;  // NICs by leaf
+  std::optional<std::uint32_t> first;
+  std::map<std::uint32_t, std::uint32_t> leaf_of;  // of ports of this machine
+  for (int nic = 0; nic < nics; ++nic)
+    for (const auto port : network.ports_of(original, nic)) leaf_of[static_cast<std::uint32_t>(port)] = 0;
+  for (const auto& cable : network.cables())
+    if (const auto at = leaf_of.find(cable.a); at != leaf_of.end()) at->second = cable.b;
+  for (int nic = 0; nic < nics; ++nic) {
+    const auto ports = network.ports_of(original, nic);
+    if (ports.empty()) continue;
+    const auto leaf = leaf_of[static_cast<std::uint32_t>(ports.front())];
+    ++on[leaf];
+    if (!first) first = leaf;
+  }
+  if (!first) return 1;
+  const double own = std::max(1.0, nics * locals / static_cast<double>(machine.gpus().size()));
+  return std::max(1.0, on[*first] / own);
+}
+
+/// Bytes that each resource carries in one call, at fidelity flow.
+std::vector<double> carried_by(const CollectiveModel& model, Op op) {
+  models::nccl::Call call;
+  call.op = op;
+  call.bytes = sim::gib(1);
+  const auto task = model.task(call);
+  std::vector<double> out(model.cluster().resource_count(), 0);
+  const auto add = [&](std::span<const sim::Usage> usages, sim::Bytes bytes) {
+    for (const auto& u : usages)
+      out[static_cast<std::size_t>(u.resource)] += u.weight * static_cast<double>(bytes.count());
+  };
+  if (const auto* flow = std::get_if<sim::PipelinedFlow>(&task.work)) add(flow->usages, flow->bytes);
+  if (const auto* program = std::get_if<std::shared_ptr<const sim::ChunkProgram>>(&task.work))
+    for (const auto& agent : (*program)->agents) {
+      sim::Unit unit;
+      agent.at(0, unit);
+      add(agent.local, unit.bytes);
+    }
+  return out;
+}
+
+/// How long the cables between switches that leave one switch need together for a large call's bytes, over what the
+/// busiest cable of a NIC needs: where the siblings below a leaf send too, they share the former, not the latter. All
+/// cables of a switch count as one, since each flow has its own way through them.
+double trunk_ratio(const CollectiveModel& model, Op op) {
+  const auto& cluster = model.cluster();
+  const auto& network = cluster.network();
+  const auto carried = carried_by(model, op);
+  const auto cables = network.cables();
+  double nic = 0, trunk = 0;
+  std::map<std::pair<std::uint32_t, bool>, std::pair<double, double>> leaving;  // bytes, rate
+  for (std::uint32_t c = 0; c < cables.size(); ++c) {
+    if (!cables[c].up) continue;
+    const double rate = network.cable_models()[cables[c].model].payload.GBps() * cables[c].count;
+    for (const bool forward : {true, false}) {
+      const double bytes = carried[static_cast<std::size_t>(cluster.cable(topologies::CableId{c}, forward))];
+      if (cables[c].a < network.ports()) {
+        nic = std::max(nic, bytes / rate);
+      } else {
+        auto& sum = leaving[{cables[c].a, forward}];
+        sum.first += bytes;
+        sum.second += rate;
+      }
+    }
+  }
+  for (const auto& [end, sum] : leaving) trunk = std::max(trunk, sum.first / sum.second);
+  return nic > 0 ? trunk / nic : 0;
+}
+
 /// Whether something in the network is not as it was built.
 bool damaged(const topologies::Network& net) {
   return std::ranges::any_of(net.switches(), [](const auto& s) { return !s.up; }) ||
@@ -78,8 +157,8 @@ bool damaged(const topologies::Network& net) {
 
 }  // namespace
 
-CallCosts::CallCosts(topologies::Cluster cluster, CommunicatorOptions options)
-    : cluster_{std::move(cluster)}, options_{std::move(options)} {
+CallCosts::CallCosts(topologies::Cluster cluster, CommunicatorOptions options, bool share_trunks)
+    : cluster_{std::move(cluster)}, options_{std::move(options)}, share_trunks_{share_trunks} {
   options_.launch_floor = sim::Time{};
   network_damaged_ = damaged(cluster_.network());
 }
@@ -120,7 +199,10 @@ std::size_t CallCosts::model_of(std::span<const int> ranks) {
       std::ranges::all_of(nodes, [&](int n) { return cluster_.kind_of(n) == cluster_.kind_of(nodes[0]); });
   for (std::size_t i = 0; !alike && i < nodes.size(); ++i)
     crowded = std::max(crowded, crowding_at(nodes[i], nodes[i == 0 ? 1 : 0], gpus));
-  models_.push_back(std::make_unique<Model>(Model{std::move(model), nodes.size() > 1, crowded, std::move(note)}));
+  const double siblings =
+      share_trunks_ && nodes.size() > 1 ? siblings_below_a_leaf(cluster_, nodes[0], static_cast<int>(gpus.size())) : 1;
+  models_.push_back(
+      std::make_unique<Model>(Model{std::move(model), nodes.size() > 1, crowded, siblings, {}, std::move(note)}));
   return by_shape_[shape] = models_.size() - 1;
 }
 
@@ -146,7 +228,7 @@ const std::string& CallCosts::note(std::size_t model) const { return models_[mod
 const CallCost& CallCosts::cost(std::size_t m, Op op, sim::Bytes bytes, int root) {
   const Call key{m, static_cast<int>(op), root, bytes.count()};
   if (const auto found = costs_.find(key); found != costs_.end()) return found->second;
-  const auto& model = *models_[m];
+  auto& model = *models_[m];
   models::nccl::Call call;
   call.op = op;
   call.bytes = std::max(bytes, sim::Bytes{1});
@@ -154,7 +236,13 @@ const CallCost& CallCosts::cost(std::size_t m, Op op, sim::Bytes bytes, int root
   const auto row = model.model.run(call);
   CallCost c;
   const auto links = row.account[Cause::wire] + row.account[Cause::protocol] + row.account[Cause::congestion];
-  const double on_links = links.us() * model.crowded;
+  double stretch = model.crowded;
+  if (model.siblings > 1) {
+    const auto [at, fresh] = model.trunks.try_emplace(op, 0);
+    if (fresh) at->second = trunk_ratio(model.model, op);
+    stretch = std::max(stretch, model.siblings * at->second);
+  }
+  const double on_links = links.us() * stretch;
   c.time = row.time + sim::Time::from_us(on_links - links.us());
   c.on_links = c.time == sim::Time{} ? 0 : on_links / c.time.us();
   c.channels = row.channels;

@@ -27,7 +27,9 @@ struct CallCost {
 /// Not shared between threads.
 class CallCosts {
  public:
-  CallCosts(topologies::Cluster cluster, CommunicatorOptions options);
+  /// `share_trunks`: communicators on the other GPUs of the same machines send at the same time over the same cables
+  /// between switches. False for whoever lays all of them over the network himself.
+  CallCosts(topologies::Cluster cluster, CommunicatorOptions options, bool share_trunks = true);
   ~CallCosts();
   CallCosts(const CallCosts&) = delete;
   CallCosts& operator=(const CallCosts&) = delete;
@@ -62,7 +64,7 @@ class CallCosts {
 
   topologies::Cluster cluster_;
   CommunicatorOptions options_;
-  bool network_damaged_ = false;
+  bool network_damaged_ = false, share_trunks_ = true;
   std::map<std::string, std::size_t> by_shape_;
   std::map<std::string, double> crowding_;
   std::vector<std::unique_ptr<Model>> models_;
