@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "said.hpp"
+
 namespace linkcast::planning {
 namespace {
 
@@ -70,8 +72,8 @@ std::vector<Impact> impacts_of(const Resilience& r) {
 Expectations read_expectations(const workloads::ScenarioFile& scenario) {
   workloads::trace::Problems problems;
   Expectations out{Reliability::read(scenario.root.get("reliability"), problems), FailureRates::shipped(), {}};
-  if (const auto* v = scenario.root.get("rates")) out.rates = FailureRates::of_scenario(*v, problems);
-  if (const auto* v = scenario.root.get("goals")) out.goals = read_goals(problems, *v);
+  if (const auto* v = said(scenario.root, "rates")) out.rates = FailureRates::of_scenario(*v, problems);
+  if (const auto* v = said(scenario.root, "goals")) out.goals = read_goals(problems, *v);
   problems.throw_if_any();
   return out;
 }
