@@ -102,20 +102,27 @@ int perform(const Options& o, Io& io) {
   o.report.check();
   const auto* report = o.report.wanted() ? &o.report : nullptr;
 
-  if (has_search(o.files.front(), o.set))
+  if (has_key(o.files.front(), o.set, "search"))
     throw sim::InputError(
         fmt::format("{}: what it runs is still to be searched", o.files.front()),
         fmt::format("`linkcast plan {}` does that; --set search=~ leaves the search out", o.files.front()));
-  if (planning::has_jobs(o.files.front(), o.set))
-    return run_jobs({o.files.front(), o.set, profile, o.json, report},
-                    !o.timeline.empty() ? "--timeline"
-                    : !o.csv.empty()    ? "--csv"
-                                        : "",
-                    io);
+  const auto* elsewhere = !o.timeline.empty() ? "--timeline" : !o.csv.empty() ? "--csv" : "";
+  if (planning::has_jobs(o.files.front(), o.set)) {
+    if (has_key(o.files.front(), o.set, "faults"))
+      throw sim::InputError(
+          fmt::format("{}: jobs with faults", o.files.front()),
+          "`linkcast resilience` says what each fault does to each job; --set faults= leaves them out");
+    return run_jobs({o.files.front(), o.set, profile, o.json, report}, elsewhere, io);
+  }
   const auto faults = run_faults({o.files.front(), o.set, profile, o.json, report}, io);
   if (faults.status) return *faults.status;
   const StudyRun study{o.files.front(), faults.set, profile, o.json, report};
-  if (has_collective(o.files.front(), faults.set)) return run_collective(study, io);
+  if (has_collective(o.files.front(), faults.set)) {
+    if (*elsewhere != '\0')
+      throw sim::InputError(fmt::format("{} belongs to traces and steps", elsewhere),
+                            "of one collective: `linkcast collective --timeline`, or `linkcast sweep --out FILE`");
+    return run_collective(study, io);
+  }
   const auto goals = goals_of(study);
   const auto judged = [&](int status) {
     if (!o.json) io.out << goals.text;

@@ -45,10 +45,10 @@ bool has_collective(const std::string& file, const std::vector<std::string>& set
   }
 }
 
-bool has_search(const std::string& file, const std::vector<std::string>& set) {
+bool has_key(const std::string& file, const std::vector<std::string>& set, std::string_view key) {
   try {
     const auto scenario = workloads::open_scenario(file, set);
-    const auto* v = scenario.root.is_map() ? scenario.root.get("search") : nullptr;
+    const auto* v = scenario.root.is_map() ? scenario.root.get(key) : nullptr;
     return v != nullptr && v->kind != workloads::trace::Value::Kind::null;
   } catch (const sim::InputError&) {
     return false;

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "form.hpp"
@@ -20,8 +21,8 @@ struct StudyRun {
 };
 
 bool has_collective(const std::string& file, const std::vector<std::string>& set);
-/// Whether it is for `linkcast plan`.
-bool has_search(const std::string& file, const std::vector<std::string>& set);
+/// Whether the scenario says something under that key.
+bool has_key(const std::string& file, const std::vector<std::string>& set, std::string_view key);
 /// The whole answer; `goals` as run_goals' status.
 int run_collective(const StudyRun& run, Io& io);
 

@@ -122,7 +122,7 @@ void add_sweep(Form root) {
   form.examples(
       "  linkcast sweep configs/sweep-1000.yaml --out results.csv\n"
       "      a thousand variants; the same command goes on where it was stopped\n"
-      "  linkcast sweep configs/study-nics.yaml --json\n"
+      "  linkcast sweep configs/studies/03-nic-rate.yaml --json\n"
       "      for programs\n");
   form.performs([o](Io& io) { return perform(*o, io); });
 }

@@ -43,6 +43,8 @@ class Player {
     sound_ = speed_({}).step;
     out_.sound_step = sound_;
     spares_ = reliability_.spares.value_or(std::numeric_limits<int>::max());  // not said: as many as it takes
+    if (limits_.steps && *limits_.steps * static_cast<double>(sound_.ps()) > static_cast<double>(longest_span.ps()))
+      too_long();
     begin_state();
     while (!over()) advance();
     out_.steps = kept_ + fresh_;
@@ -65,7 +67,7 @@ class Player {
     const auto& f = faults_[i];
     if (replaced_[i]) return false;
     const auto begin = f.at.value_or(Time{});
-    return begin <= now_ && (!f.lasts || now_ < begin + *f.lasts);
+    return begin <= now_ && (!f.lasts || now_ < later(begin, *f.lasts));
   }
   std::vector<std::size_t> active() const {
     std::vector<std::size_t> out;
@@ -88,7 +90,7 @@ class Player {
       if (replaced_[i]) continue;
       const auto begin = faults_[i].at.value_or(Time{});
       offer(begin);
-      if (faults_[i].lasts) offer(begin + *faults_[i].lasts);
+      if (faults_[i].lasts) offer(later(begin, *faults_[i].lasts));
     }
     return out;
   }
@@ -114,7 +116,7 @@ class Player {
     }
     if (phase_ == Phase::down) {
       phase_ = Phase::restarting;
-      until_ = now_ + reliability_.detection_time + reliability_.restart_time;
+      until_ = later(later(now_, reliability_.detection_time), reliability_.restart_time);
       return;
     }
     for (std::size_t i = 0; i < faults_.size(); ++i) {
@@ -124,7 +126,7 @@ class Player {
       if (stall == Time{} || phase_ == Phase::restarting) continue;
       // A checkpoint that was being written is begun again.
       if (phase_ == Phase::writing) since_checkpoint_ = *reliability_.checkpoint_interval;
-      until_ = phase_ == Phase::stalled ? std::max(until_, now_ + stall) : now_ + stall;
+      until_ = phase_ == Phase::stalled ? std::max(until_, later(now_, stall)) : later(now_, stall);
       phase_ = Phase::stalled;
       why_ = to_text(f);
     }
@@ -152,7 +154,7 @@ class Player {
       return;
     }
     phase_ = Phase::restarting;
-    until_ = now_ + reliability_.detection_time + reliability_.restart_time;
+    until_ = later(later(now_, reliability_.detection_time), reliability_.restart_time);
   }
 
   void advance() {
@@ -186,15 +188,14 @@ class Player {
       }
       case Phase::training: {
         if (reliability_.checkpoint_interval) {
-          due = now_ + (*reliability_.checkpoint_interval - since_checkpoint_);
+          due = later(now_, *reliability_.checkpoint_interval - since_checkpoint_);
           sooner(*due);
         }
         if (limits_.steps) {
           const double left = (*limits_.steps - kept_ - fresh_) * static_cast<double>(s.step.ps());
-          // What does not fit into the time that can be counted never ends here.
-          const auto end = left < 9e18 - static_cast<double>(now_.ps())
-                               ? now_ + Time::picoseconds(static_cast<std::int64_t>(std::ceil(left)))
-                               : longest_span;
+          const auto end = left > static_cast<double>((longest_span - now_).ps())
+                               ? Time::max()
+                               : now_ + Time::picoseconds(static_cast<std::int64_t>(std::ceil(left)));
           if (!to || end <= *to) {
             to = end;
             reached_ = true;
@@ -210,9 +211,17 @@ class Player {
         break;
       }
     }
+    if (limits_.steps && *to > longest_span) too_long();
     now_ = *to;
     if (due && now_ == *due) finish_phase();
     begin_state();
+  }
+
+  [[noreturn]] void too_long() const {
+    throw sim::InputError(
+        fmt::format("{:.0f} steps of {:.3g} s take {:.3g} days at least and do not end within {}", *limits_.steps,
+                    sound_.seconds(), *limits_.steps * sound_.seconds() / 86'400, span_text(longest_span)),
+        "write fewer `steps`, or how long to look: `duration: 30 days`");
   }
 
   void finish_phase() {
@@ -220,7 +229,7 @@ class Player {
       case Phase::training:
         since_checkpoint_ = Time{};
         phase_ = Phase::writing;
-        until_ = now_ + reliability_.checkpoint_time;
+        until_ = later(now_, reliability_.checkpoint_time);
         if (reliability_.checkpoint_time == Time{}) finish_phase();
         return;
       case Phase::writing:

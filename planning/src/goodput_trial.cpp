@@ -87,6 +87,7 @@ void Player::pass_down(std::int64_t to) {
     now_ = end;
   };
   stage(saved_at_, checkpoint_);
+  if (now_ >= saved_at_) unsaved_ = 0;
   stage(found_at_, restart_);
   stage(ready, waiting_);
   stage(up, restart_);
@@ -103,7 +104,7 @@ void Player::run(std::int64_t length) {
   for (const auto& w : weak_) {
     if (w.slowdown > slowdown) slowdown = w.slowdown, part = w.part;
   }
-  const auto cycle = plan_.interval + plan_.checkpoint;
+  const auto cycle = later(plan_.interval, plan_.checkpoint);
   const auto trained = [&](std::int64_t x) { return x / cycle * plan_.interval + std::min(x % cycle, plan_.interval); };
   const auto work = [&](std::int64_t wall) {
     return slowdown == 1 ? wall : std::min<std::int64_t>(wall, std::llround(static_cast<double>(wall) / slowdown));
@@ -131,7 +132,8 @@ void Player::go_down(std::size_t part, std::int64_t checkpoint, std::int64_t det
   culprit_ = part;
   saved_at_ = later(now_, checkpoint);
   found_at_ = later(saved_at_, detection);
-  phase_ = unsaved_ = 0;
+  phase_ = 0;
+  if (checkpoint == 0) unsaved_ = 0;  // else when it is complete
 }
 
 void Player::take_spares(std::int64_t repaired, int nodes) {
@@ -181,6 +183,8 @@ void Player::fail(const Failure& failure) {
     }
   }
   if (failure.predicted && !down_) return go_down(failure.part, plan_.checkpoint, 0);
+  // The checkpoint that is being written serves whatever else was seen coming.
+  if (failure.predicted && now_ < saved_at_) return go_down(failure.part, saved_at_ - now_, 0);
   useful_ -= unsaved_;
   charge(lost_work_, unsaved_, failure.part);
   go_down(failure.part, 0, part.detection ? part.detection->ps() : plan_.detection);

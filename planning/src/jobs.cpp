@@ -12,6 +12,7 @@
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/topologies/slurm_export.hpp"
 #include "linkcast/workloads/sizes.hpp"
+#include "said.hpp"
 
 namespace linkcast::planning {
 namespace {
@@ -62,8 +63,7 @@ class Reader {
     for (const auto& key : workloads::planning_keys()) f.find(key);
     f.done();
     std::vector<Goal> goals;
-    if (const auto* v = file_.root.get("goals"); v != nullptr && v->kind != Value::Kind::null)
-      goals = read_goals(problems_, *v);
+    if (const auto* v = said(file_.root, "goals")) goals = read_goals(problems_, *v);
     read_list(*file_.root.get("jobs"));
     problems_.throw_if_any();
 

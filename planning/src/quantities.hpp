@@ -14,6 +14,11 @@ namespace linkcast::planning {
 /// What sim::Time can hold of a study, with room for a repair that ends after it.
 inline constexpr sim::Time longest_span = sim::Time::picoseconds(std::int64_t{100} * 86'400 * 1'000'000'000'000);
 
+/// A sum that stays at the last time that can be told: later than any study.
+constexpr sim::Time later(sim::Time at, sim::Time by) {
+  return at > sim::Time::max() - by ? sim::Time::max() : at + by;
+}
+
 /// "90 s", "10 min", "2 h", "30 days". A bare number is an error.
 std::optional<sim::Time> span_of(workloads::trace::Problems& problems, const workloads::trace::Value& v,
                                  std::string_view what, bool zero_allowed);

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "said.hpp"
+
 namespace linkcast::planning {
 namespace {
 
@@ -164,14 +166,11 @@ class GoalJudge {
 
 Expectations read_expectations(const workloads::ScenarioFile& scenario) {
   workloads::trace::Problems problems;
-  const auto said = [&](std::string_view key) {  // `~` is as if not said
-    const auto* v = scenario.root.get(key);
-    return v != nullptr && v->kind != workloads::trace::Value::Kind::null ? v : nullptr;
-  };
-  Expectations out{Reliability::read(said("reliability"), problems), FailureRates::shipped(), {}, {}};
-  if (const auto* v = said("rates")) out.rates = FailureRates::of_scenario(*v, scenario.folder(), problems);
-  if (const auto* v = said("goals")) out.goals = read_goals(problems, *v);
-  out.prices = Prices::of_scenario(said("prices"), scenario.path, problems);
+  const auto& root = scenario.root;
+  Expectations out{Reliability::read(root.get("reliability"), problems), FailureRates::shipped(), {}, {}};
+  if (const auto* v = said(root, "rates")) out.rates = FailureRates::of_scenario(*v, scenario.folder(), problems);
+  if (const auto* v = said(root, "goals")) out.goals = read_goals(problems, *v);
+  out.prices = Prices::of_scenario(said(root, "prices"), scenario.path, problems);
   problems.throw_if_any();
   return out;
 }

@@ -14,6 +14,7 @@
 #include "linkcast/planning/goodput.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/workloads/scenario.hpp"
+#include "said.hpp"
 #include "source_hash.hpp"
 
 namespace linkcast::planning {
@@ -70,12 +71,6 @@ const std::vector<Column>& facts() {
   return columns;
 }
 
-/// Null where it is absent or `~`.
-const Value* said(const ScenarioFile& s, std::string_view key) {
-  const auto* v = s.root.get(key);
-  return v != nullptr && v->kind != Value::Kind::null ? v : nullptr;
-}
-
 void erase(Value& map, std::string_view key) {
   std::erase_if(map.entries, [&](const auto& e) { return e.first.text == key; });
 }
@@ -100,7 +95,7 @@ void check(const ScenarioFile& scenario, const std::shared_ptr<const topologies:
 
 /// The scenario as it is, or with the faults that it names.
 Evaluation with_faults(const ScenarioFile& scenario, Evaluator& evaluator, ScenarioFile& view) {
-  if (said(scenario, "faults") == nullptr) return evaluator.run(scenario);
+  if (said(scenario.root, "faults") == nullptr) return evaluator.run(scenario);
   if (has_timed_faults(scenario))
     throw sim::InputError("faults with `at` happen during a run", "`linkcast run` goes through them");
   const Elements elements{evaluator.cluster(scenario)};
@@ -136,8 +131,7 @@ struct Study::Impl {
       problems.add(root, "a scenario must be a map", "write `topology: dgx-h100` and `workload:` lines");
       problems.throw_if_any();
     }
-    if (const auto* v = root.get("goals"); v != nullptr && v->kind != Value::Kind::null)
-      goals = read_goals(problems, *v);
+    if (const auto* v = said(root, "goals")) goals = read_goals(problems, *v);
     variants.emplace(scenario, problems);
     problems.throw_if_any();
     check_planning();
@@ -155,10 +149,10 @@ struct Study::Impl {
   /// What can be wrong with the keys of planning themselves.
   void check_planning() {
     prices = prices_of(scenario);
-    if (const auto* v = said(scenario, "reliability")) static_cast<void>(Reliability::read(v, problems));
-    if (const auto* v = said(scenario, "rates"))
+    if (const auto* v = said(scenario.root, "reliability")) static_cast<void>(Reliability::read(v, problems));
+    if (const auto* v = said(scenario.root, "rates"))
       static_cast<void>(FailureRates::of_scenario(*v, scenario.folder(), problems));
-    if (const auto* v = said(scenario, "jobs"))
+    if (const auto* v = said(scenario.root, "jobs"))
       problems.add(*v, "jobs run side by side, and have no single time", "`linkcast run` compares them");
   }
 
@@ -213,11 +207,11 @@ struct Study::Impl {
   }
 
   static std::optional<Goodput> goodput_of(const ScenarioFile& s, const topologies::Cluster& cluster) {
-    const auto* wanted = said(s, "reliability");
+    const auto* wanted = said(s.root, "reliability");
     if (wanted == nullptr) return std::nullopt;
     Problems found;
     const auto reliability = Reliability::read(wanted, found);
-    const auto* v = said(s, "rates");
+    const auto* v = said(s.root, "rates");
     const auto rates = v != nullptr ? FailureRates::of_scenario(*v, s.folder(), found) : FailureRates::shipped();
     found.throw_if_any();
     return simulate(reliability, parts_of_cluster(cluster, *rates, reliability.rates), 1);
@@ -225,7 +219,7 @@ struct Study::Impl {
 
   std::shared_ptr<const Prices> prices_of(const ScenarioFile& s) const {
     Problems found;
-    auto out = Prices::of_scenario(said(s, "prices"), s.path, found);
+    auto out = Prices::of_scenario(said(s.root, "prices"), s.path, found);
     found.throw_if_any();
     return out;
   }

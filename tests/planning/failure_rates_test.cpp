@@ -175,6 +175,28 @@ TEST_CASE("a scenario says how the job is operated", "[planning][reliability]") 
   CHECK_FALSE(reliability("{checkpoint_interval: best}").checkpoint_interval.has_value());
 }
 
+TEST_CASE("times that follow each other are no longer together than a study", "[planning][reliability][bad input]") {
+  CHECK_THAT(wrong("{checkpoint_interval: 60 days, checkpoint_time: 60 days}"),
+             ContainsText("study.yaml:1:49") &&
+                 ContainsText("'checkpoint_interval' and 'checkpoint_time' are longer than 100 days together: 60 days "
+                              "and 60 days"));
+  CHECK_THAT(wrong("{detection_time: 100 days, restart_time: 100 days}"),
+             ContainsText("longer than 100 days together"));
+  CHECK_THAT(wrong("{detection_time: 100 days}"), ContainsText("100 days and 5 min"));  // the default restart
+  CHECK_NOTHROW(reliability("{detection_time: 50 days, restart_time: 50 days}"));
+}
+
+TEST_CASE("a key of `reliability` that is `~` is as if left out", "[planning][reliability]") {
+  const auto r = reliability(
+      "{duration: ~, checkpoint_interval: ~, detection_time: ~, spares: ~, repair_time: ~, predicted: ~, planned_time: "
+      "~, "
+      "rates_at: ~, trials: ~, seed: ~}");
+  CHECK(r.duration == Reliability{}.duration);
+  CHECK_FALSE(r.spares);
+  CHECK(r.trials == 1000);
+  CHECK(r.assumed.size() == 6);
+}
+
 TEST_CASE("every problem of `reliability` is said at its place", "[planning][reliability][bad input]") {
   const auto all = wrong(
       "duration: 30\ncheckpoint_interval: 10 ms\ncheckpoint_time: 5 minuts\ndetection_time: soon\nrestart_time: -3 s\n"

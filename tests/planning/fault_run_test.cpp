@@ -124,6 +124,34 @@ TEST_CASE("a run whose outage nobody repairs never ends, and says so", "[fault-r
   CHECK(run.steps == Approx(0));  // none was saved
 }
 
+TEST_CASE("times that add up to more than can be told are later than the run", "[fault-run]") {
+  // Repaired 90 + 90 days after the start, back 200 days after that: the run ends at 100 days, as told.
+  const double day = 86'400;
+  auto r = without_checkpoints();
+  r.detection_time = r.restart_time = seconds(100 * day);
+  const auto run = run_of(
+      {fault(FaultKind::fail, ElementKind::gpu, 10, 1), fault(FaultKind::fail, ElementKind::gpu, 90 * day, 90 * day)},
+      {seconds(100 * day), {}}, r);
+  CHECK(run.duration == seconds(100 * day));
+  CHECK(lost(run, "waiting for the repair") == Approx(1 + 10 * day));
+  CHECK(accounted(run) == Approx(100 * day));
+}
+
+TEST_CASE("steps that do not end within the time that can be told are refused", "[fault-run]") {
+  const auto said = [](double steps, double slow) -> std::string {
+    try {
+      run_of({fault(FaultKind::slow, ElementKind::gpu, 10)}, {{}, steps}, without_checkpoints(), slow);
+    } catch (const sim::InputError& e) {
+      return e.what();
+    }
+    return {};
+  };
+  // A second each: 8,640,000 in 100 days.
+  CHECK_THAT(said(8.64e7, 1), ContainsText("take 1e+03 days at least") && ContainsText("duration: 30 days"));
+  CHECK_THAT(said(5e6, 3), ContainsText("do not end within 100 days"));  // 58 days, but for the fault
+  CHECK(said(1e6, 3).empty());
+}
+
 TEST_CASE("faults at a time are read with the run that they are in", "[fault-run]") {
   Evaluator evaluator;
   const auto run = [&](const std::string& more) {

@@ -54,6 +54,31 @@ TEST_CASE("useful and lost time add up to the duration in every trial", "[planni
         Approx(1).epsilon(1e-12));
 }
 
+TEST_CASE("a study that would take minutes is refused, with what to change", "[planning][goodput][bad input]") {
+  const auto said = [](const Reliability& r, const std::vector<FailingPart>& parts) -> std::string {
+    try {
+      simulate(r, parts, 1);
+    } catch (const sim::InputError& e) {
+      return e.what();
+    }
+    return {};
+  };
+  Reliability r;
+  r.duration = days(100);
+  // A failure every 0.01 h: 240,000 in 100 days. 1e8 / 240,001 trials.
+  auto p = every(0.01);
+  CHECK_THAT(said(r, {p}), ContainsText("1000 trials of 2.4e+05 failures each are too many") &&
+                               ContainsText("write trials: 416 or fewer"));
+  // A part slow for 50 days: 120,000 of them at once, each looked at in each of 240,000 events.
+  p.effect = Effect::degrades, p.slowdown = 1.1, p.repair = days(50);
+  r.trials = 10;
+  CHECK_THAT(said(r, {p}), ContainsText("with 1.2e+05 parts slow at once") && ContainsText("shorter `repair_time`"));
+  r.planned_every = sim::Time::from_us(1e3);
+  CHECK_THAT(said(r, {}), ContainsText("8.64e+09 times of planned maintenance") && ContainsText("`planned_every`"));
+  r.planned_every = days(1);
+  CHECK(said(r, {every(1)}).empty());
+}
+
 TEST_CASE("the answer is the same on any number of threads, and another seed's is not", "[planning][goodput]") {
   Reliability r;
   r.trials = 101;

@@ -157,6 +157,23 @@ TEST_CASE("a failure seen coming costs a checkpoint instead of work", "[planning
   CHECK(t.checkpoint == minutes(30 + 10 + 56));
 }
 
+TEST_CASE("a checkpoint that a second failure hits saves nothing", "[planning][goodput]") {
+  // Seen coming at 3:30, with 30 minutes of work since the checkpoint at 3:00. At 3:35, half-way through its
+  // checkpoint, something else fails: the 30 minutes are lost. At 3:45 the checkpoint, of 10 minutes, is complete.
+  const std::vector parts{part(Effect::interrupts)};
+  CHECK(played(ten_hours(), parts, {{minutes(210), 0, false, true}, {minutes(215)}}).lost_work == minutes(30));
+  CHECK(played(ten_hours(), parts, {{minutes(210), 0, false, true}, {minutes(225)}}).lost_work == sim::Time{});
+  CHECK(played(ten_hours(), parts, {{minutes(210), 0, false, true}, {minutes(220)}}).lost_work == sim::Time{});
+  // One checkpoint serves two failures that were both seen coming: nothing lost, nothing to detect, up at 4:04.
+  const auto both = played(ten_hours(), parts, {{minutes(210), 0, false, true}, {minutes(215), 0, false, true}});
+  CHECK(both.lost_work == sim::Time{});
+  CHECK(both.restart == minutes(24));
+  // Maintenance at 3:50 writes its checkpoint until 4:00; at 3:55 a failure.
+  auto r = ten_hours();
+  r.planned_every = minutes(230), r.planned_time = minutes(16);
+  CHECK(played(r, parts, {{minutes(235)}}).lost_work == minutes(50));
+}
+
 TEST_CASE("maintenance begins with a checkpoint and is no interruption", "[planning][goodput]") {
   auto r = ten_hours();
   r.planned_every = hours(4);  // at 4:00 and 8:00
@@ -178,6 +195,13 @@ TEST_CASE("repairs and detection may end long after the study", "[planning][good
   const auto t = played(r, {part(Effect::interrupts, Remedy::repair, days(100))}, {{days(99)}});
   CHECK(t.lost_work == days(99));
   CHECK(t.restart == days(1));
+}
+
+TEST_CASE("a cycle of training and checkpoint may be longer than the time that can be told", "[planning][goodput]") {
+  Reliability r;
+  r.duration = days(100);
+  r.checkpoint_interval = r.checkpoint_time = days(100);
+  CHECK(played(r, {}, {}).useful == days(100));
 }
 
 }  // namespace linkcast::planning

@@ -349,3 +349,103 @@ TEST_CASE("what cannot be planned is refused", "[planning][plan]") {
       Catch::Contains("a plan needs a training step"));
   CHECK_THAT(refused(scenario("{gpus: [8]}", "[]", "no-such-model.yaml")), Catch::Contains("no-such-model.yaml"));
 }
+
+TEST_CASE("a machine with a part that has no price is neither the cheapest nor better than others",
+          "[planning][plan]") {
+  // The H20 has no price: the sum of what has one is below that of a DGX H100.
+  const auto a = planning::search(question(scenario(
+      "{machines: {H20: {topology: hgx-h20}, H100: {topology: dgx-h100}}, gpus: [8], keep: 2, layout: {tp: [8], "
+      "micro_batch: [1, 2]}}",
+      "[step_time <= 1000 s]")));
+  REQUIRE(a.options.size() == 4);
+  for (const auto& o : a.options) CHECK(o.capex.has_value() == (o.machine == "H100"));
+  REQUIRE(a.met());
+  CHECK(a.options[*a.best].machine == "H100");
+  CHECK_THAT(a.verdict, Catch::Contains("The cheapest that meets them, of those with a price, is H100"));
+  // The fastest of either machine: nothing can be said of one against the other.
+  for (const auto& o : a.options) CHECK(o.pareto == (&o == &a.options[0] || &o == &a.options[2]));
+  const auto alone = planning::search(question(
+      scenario("{machines: {H20: {topology: hgx-h20}}, gpus: [8], keep: 1, layout: {tp: [8], micro_batch: [1]}}",
+               "['capex <= 1 M USD']")));
+  CHECK_FALSE(alone.met());
+  REQUIRE(alone.options.size() == 1);
+  CHECK_FALSE(alone.options[0].goals[0].known);
+  CHECK_THAT(alone.options[0].goals[0].why, Catch::Contains("no price of 'h20-sxm'"));
+  CHECK_FALSE(alone.options[0].usd_per_gpu_hour);
+}
+
+TEST_CASE("listed values whose product is larger than an int do not divide", "[planning][plan]") {
+  // 65536 x 65536 = 2^32.
+  const auto a = planning::search(question(scenario(
+      "{gpus: [8], layout: {tp: [65536], cp: [65536], pp: free, ep: free, etp: free, micro_batch: free, schedule: "
+      "free, vpp: free, sharding: free, shard_group: free, order: free}}")));
+  CHECK(a.options.empty());
+  CHECK(a.counts.layouts > 0);
+  CHECK(a.counts.do_not_divide == a.counts.layouts);
+}
+
+TEST_CASE("what fails on one machine leaves the others", "[planning][plan]") {
+  SECTION("a goal that has no value there") {
+    auto text = scenario("{gpus: [1, 8], keep: 1, layout: {tp: [1], micro_batch: [1]}}",
+                         "['busbw(all_reduce, 1 GiB) >= 1 GB/s']");
+    text.replace(text.find("sequence: 4096"), 14, "sequence: 4096, check_memory: false");
+    const auto a = planning::search(question(text));
+    REQUIRE(a.options.size() == 2);
+    CHECK_FALSE(a.options[0].goals[0].known);
+    CHECK_THAT(a.options[0].goals[0].why, Catch::Contains("no path"));
+    CHECK(a.options[1].meets_all);
+    REQUIRE(a.met());
+    CHECK(a.options[*a.best].gpus == 8);
+  }
+  // A failure an hour of each GPU: 512 have 1.2 million in 100 days.
+  const std::string more =
+      "\nreliability: {duration: 100 days, trials: 1}\nrates: {faulty GPU: {rate: {high: MTBF 1 h, typical: MTBF 1 "
+      "h}}}";
+  SECTION("a cell") {
+    const auto a = planning::search(question(scenario("{gpus: [8, 512], keep: 1, layout: {tp: [8]}}" + more)));
+    REQUIRE(a.options.size() == 1);
+    CHECK(a.options[0].gpus == 8);
+    CHECK_THAT(a.cells.at(1).why, Catch::Contains("failures are to be expected"));
+    CHECK_FALSE(a.cells.at(1).complete);
+  }
+  SECTION("all of them: the reasons are an error") {
+    const auto q = question(scenario("{gpus: [512, 1024], layout: {tp: [8]}}" + more));
+    CHECK_THROWS_WITH(planning::search(q),
+                      Catch::Contains("1.23e+06 failures") && Catch::Contains("2.46e+06 failures"));
+  }
+}
+
+TEST_CASE("what the budget leaves is not counted as pruned", "[planning][plan]") {
+  const auto a = planning::search(question(scenario(
+      "{gpus: [16], keep: 3, budget: {evaluations: 2}, layout: {tp: [1, 2, 4], pp: [1, 2], sharding: [zero-3]}}")));
+  // Two are replayed where three are kept: no bound can prune.
+  const auto& c = a.counts;
+  CHECK(c.evaluated == 2);
+  CHECK(c.pruned_by_bound == 0);
+  CHECK(c.left > 0);
+  CHECK(c.layouts == c.do_not_divide + c.do_not_fit + c.left + c.evaluated);
+  CHECK_FALSE(a.cells.at(0).complete);
+  CHECK_THAT(planning::to_text(a), Catch::Contains(fmt::format("{} left", c.left)));
+}
+
+TEST_CASE("a space that is too large says which keys make it so", "[planning][plan]") {
+  // 3 divides no 8 GPUs, so that nothing takes long: 3 x 2^19 = 1.6 million.
+  const std::string twice = "[true, false, true, false, true, false, true, false]";  // 8
+  const auto q = question(scenario(fmt::format(
+      "{{gpus: [8], layout: {{tp: [3, 5, 6], overlap_tp: {0}, overlap_ep: {0}, overlap_pp: {0}, reshard: {0}, "
+      "sequence_parallel: {0}, dispatch_once: {0}, precision: [bf16, fp8]}}}}",
+      twice)));
+  CHECK_THROWS_WITH(planning::search(q), Catch::Contains("has more than 1000000 layouts") &&
+                                             Catch::Contains("tp (3 values)") && Catch::Contains("reshard (8 values)"));
+}
+
+TEST_CASE("`~` says nothing, as in a sweep", "[planning][plan]") {
+  const auto a = planning::search(
+      question(scenario("{gpus: [8], machines: ~, keep: ~, budget: ~, layout: {tp: [8], micro_batch: [1]}}\nprices: ~\n"
+                        "reliability: ~\nrates: ~\nvariants: ~",
+                        "~")));
+  REQUIRE(a.options.size() == 1);
+  CHECK(a.options[0].goals.empty());
+  CHECK(a.options[0].capex);
+  CHECK_FALSE(a.options[0].goodput);
+}

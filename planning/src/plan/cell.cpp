@@ -19,7 +19,7 @@ namespace {
 
 using workloads::Plan;
 
-constexpr std::int64_t most_layouts = 5'000'000;  // of one cell: about a minute of counting
+constexpr std::int64_t most_layouts = 1'000'000;  // of one cell: tens of seconds of counting
 
 struct Candidate {
   sim::Time bound;
@@ -49,9 +49,9 @@ class Cell {
   CellAnswer search() {
     count();
     std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
-    for (std::size_t i = 0; i < plans_.size(); ++i) {
+    for (std::size_t i = 0; i < fit_; ++i) {
       if (stopped()) break;
-      queue.push({bound(plans_[i], wires_), i, false});
+      queue.push({bound(plan(i), wires_), i, false});
     }
     while (!queue.empty() && !stopped()) {
       auto next = queue.top();
@@ -62,17 +62,24 @@ class Cell {
       }
       queue.pop();
       if (!next.refined) {
-        next.bound = std::max(next.bound, bound(plans_[next.index], calls_));
+        next.bound = std::max(next.bound, bound(plan(next.index), calls_));
         next.refined = true;
         queue.push(next);
         continue;
       }
-      replay(plans_[next.index], next.bound);
+      replay(plan(next.index), next.bound);
       if (options_.progress) options_.progress(share_done(queue.size()));
     }
     if (stopped()) out_.complete = false;
-    out_.counts.pruned_by_bound =
-        out_.counts.layouts - out_.counts.do_not_divide - out_.counts.do_not_fit - out_.counts.evaluated;
+    const auto fit = static_cast<std::int64_t>(fit_);
+    if (out_.complete) {
+      out_.counts.pruned_by_bound = fit - out_.counts.evaluated;
+    } else {  // of those that are queued, some bounds already say enough
+      const bool prunes = !options_.exhaustive && out_.found.size() == keep_;
+      for (; !queue.empty(); queue.pop())
+        if (prunes && queue.top().bound >= out_.found.back().time) ++out_.counts.pruned_by_bound;
+      out_.counts.left = fit - out_.counts.evaluated - out_.counts.pruned_by_bound;
+    }
     if (out_.found.empty() && out_.why.empty()) out_.why = stopped() ? "interrupted" : "no layout divides";
     return std::move(out_);
   }
@@ -84,11 +91,11 @@ class Cell {
     double least = 0;
     Plan smallest;
     const double has = static_cast<double>(gpu_.memory_capacity.count());
-    machine_.space->each(place_.gpus, machine_.card, gpu_, [&](Plan&& p) {
+    machine_.space->each(place_.gpus, machine_.card, gpu_, [&](Plan&& p, LayoutSpace::Path path) {
       if (++out_.counts.layouts > most_layouts)
         throw sim::InputError(
             fmt::format("'{}' with {} GPUs has more than {} layouts", machine_.name, place_.gpus, most_layouts),
-            "list the values of some keys of `layout` instead of leaving them free");
+            fmt::format("list fewer values of some keys of `layout`: {}", machine_.space->text()));
       const auto checked = divided(std::move(p));
       if (!checked) {
         ++out_.counts.do_not_divide;
@@ -97,11 +104,12 @@ class Cell {
         ++out_.counts.do_not_fit;
         if (least == 0 || need < least) least = need, smallest = *checked;
       } else {
-        plans_.push_back(*checked);
+        paths_.insert(paths_.end(), path.begin(), path.end());
+        ++fit_;
       }
       return !stopped();
     });
-    if (plans_.empty() && least > 0)
+    if (fit_ == 0 && least > 0)
       out_.why = fmt::format("nothing fits into memory: {} needs least, {:.1f} GB of the {:.1f} GB that {} has",
                              layout_text(smallest), least * 1e-9, has * 1e-9, gpu_.name);
   }
@@ -118,6 +126,12 @@ class Cell {
     } catch (const sim::InputError&) {
       return std::nullopt;
     }
+  }
+
+  Plan plan(std::size_t i) const {
+    const auto n = machine_.space->keys();
+    return workloads::checked(machine_.card,
+                              machine_.space->at({paths_.data() + i * n, n}, place_.gpus, machine_.card, gpu_));
   }
 
   const workloads::ComputeEfficiency& efficiency(workloads::Precision p) {
@@ -179,7 +193,8 @@ class Cell {
   WireFloors wires_;
   CallFloorsOf calls_;
   std::map<workloads::Precision, workloads::ComputeEfficiency> efficiencies_;
-  std::vector<Plan> plans_;
+  std::size_t fit_ = 0;
+  std::vector<std::uint32_t> paths_;  // of the layouts that fit, one behind the other
   CellAnswer out_;
 };
 

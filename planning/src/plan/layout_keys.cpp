@@ -43,8 +43,15 @@ std::vector<Plan> both(const Partial&) {
   return values<Member, bool>({true, false});
 }
 
-int data_parallel(const Plan& p) { return std::max(1, p.gpus / (p.tp * p.cp * p.pp)); }
-int micro_batches(const Plan& p) { return p.global_batch / std::max(1, data_parallel(p) * p.micro_batch); }
+/// GPUs over a product of listed values, which may be larger than they are, and than an int; at least 1.
+int share(int gpus, std::int64_t among) { return static_cast<int>(std::max<std::int64_t>(1, gpus / among)); }
+int data_parallel(const Plan& p) { return share(p.gpus, std::int64_t{p.tp} * p.cp * p.pp); }
+int micro_batches(const Plan& p) {
+  return static_cast<int>(p.global_batch / std::max<std::int64_t>(1, std::int64_t{data_parallel(p)} * p.micro_batch));
+}
+/// All ranks of a stage, over which experts may be spread.
+std::int64_t of_stage(const Plan& p) { return std::int64_t{p.tp} * p.cp * data_parallel(p); }
+std::int64_t states_shared(const Plan& p) { return std::int64_t{p.cp} * data_parallel(p); }
 
 /// As step/layout.cpp divides layers: evenly, or evenly with the ends counted as layers.
 bool even(const workloads::ModelCard& card, int chunks) {
@@ -61,24 +68,24 @@ std::vector<Plan> free_tp(const Partial& x) {
 }
 std::vector<Plan> free_cp(const Partial& x) {
   const int sequence = x.plan.sequence > 0 ? x.plan.sequence : x.card.sequence;
-  return values<&Plan::cp, int>(divisors(std::gcd(x.plan.gpus / x.plan.tp, std::max(1, sequence))));
+  return values<&Plan::cp, int>(divisors(std::gcd(share(x.plan.gpus, x.plan.tp), std::max(1, sequence))));
 }
 std::vector<Plan> free_pp(const Partial& x) {
   std::vector<int> out;
-  for (const int d : divisors(std::max(1, x.plan.gpus / (x.plan.tp * x.plan.cp))))
+  for (const int d : divisors(share(x.plan.gpus, std::int64_t{x.plan.tp} * x.plan.cp)))
     if (d <= static_cast<int>(x.card.layers.size()) && even(x.card, d)) out.push_back(d);
   return values<&Plan::pp, int>(out);
 }
 std::vector<Plan> free_ep(const Partial& x) {
-  return values<&Plan::ep, int>(x.card.experts > 0
-                                    ? divisors(std::gcd(x.card.experts, x.plan.tp * x.plan.cp * data_parallel(x.plan)))
-                                    : std::vector<int>{1});
+  return values<&Plan::ep, int>(
+      x.card.experts > 0 ? divisors(static_cast<int>(std::gcd<std::int64_t>(x.card.experts, of_stage(x.plan))))
+                         : std::vector<int>{1});
 }
 std::vector<Plan> free_etp(const Partial& x) {
-  return values<&Plan::etp, int>(
-      x.card.experts > 0 ? divisors(std::gcd(std::gcd(x.card.expert_ffn, x.plan.tp),
-                                             std::max(1, x.plan.tp * x.plan.cp * data_parallel(x.plan) / x.plan.ep)))
-                         : std::vector<int>{1});
+  return values<&Plan::etp, int>(x.card.experts > 0 ? divisors(static_cast<int>(std::gcd<std::int64_t>(
+                                                          std::gcd(x.card.expert_ffn, x.plan.tp),
+                                                          std::max<std::int64_t>(1, of_stage(x.plan) / x.plan.ep))))
+                                                    : std::vector<int>{1});
 }
 std::vector<Plan> free_micro_batch(const Partial& x) {
   const int dp = data_parallel(x.plan);
@@ -89,26 +96,26 @@ std::vector<Plan> free_schedule(const Partial& x) {
   if (x.plan.pp == 1) return values<&Plan::schedule, Schedule>({Schedule::one_f_one_b});
   std::vector<Schedule> out{Schedule::one_f_one_b, Schedule::zero_bubble};
   const int n = micro_batches(x.plan);
-  if (x.plan.pp % 2 == 0 && n % 2 == 0 && n >= 2 * x.plan.pp) out.push_back(Schedule::dual_pipe);
+  if (x.plan.pp % 2 == 0 && n % 2 == 0 && n / 2 >= x.plan.pp) out.push_back(Schedule::dual_pipe);
   return values<&Plan::schedule, Schedule>(out);
 }
 std::vector<Plan> free_vpp(const Partial& x) {
   std::vector<int> out{1};
   const int layers = static_cast<int>(x.card.layers.size());
   if (x.plan.pp > 1 && x.plan.schedule != Schedule::dual_pipe && micro_batches(x.plan) % x.plan.pp == 0)
-    for (int v = 2; v * x.plan.pp <= layers; ++v)
+    for (int v = 2; v <= layers / x.plan.pp; ++v)
       if (even(x.card, v * x.plan.pp)) out.push_back(v);
   return values<&Plan::vpp, int>(out);
 }
 std::vector<Plan> free_sharding(const Partial& x) {
-  if (data_parallel(x.plan) * x.plan.cp == 1) return values<&Plan::sharding, Sharding>({Sharding::optimizer});
+  if (states_shared(x.plan) == 1) return values<&Plan::sharding, Sharding>({Sharding::optimizer});
   return values<&Plan::sharding, Sharding>({Sharding::optimizer, Sharding::full, Sharding::none});
 }
 std::vector<Plan> free_shard_group(const Partial& x) {
   std::vector<int> out{0};
-  const int all = data_parallel(x.plan) * x.plan.cp;
-  if (x.plan.sharding == Sharding::full)
-    for (const int d : divisors(all))
+  const auto all = states_shared(x.plan);  // a listed cp may exceed the GPUs
+  if (x.plan.sharding == Sharding::full && all <= x.plan.gpus)
+    for (const int d : divisors(static_cast<int>(all)))
       if (d > 1 && d < all) out.push_back(d);
   return values<&Plan::shard_group, int>(out);
 }
@@ -129,7 +136,7 @@ std::vector<Plan> free_context(const Partial& x) {
 std::vector<Plan> free_order(const Partial& x) {
   std::vector<std::string> moved, rest;
   const auto size = [&](const std::string& axis) {
-    return axis == "tp"   ? x.plan.tp * x.plan.etp
+    return axis == "tp"   ? std::max(x.plan.tp, x.plan.etp)
            : axis == "cp" ? x.plan.cp
            : axis == "ep" ? x.plan.ep
            : axis == "dp" ? data_parallel(x.plan)

@@ -92,23 +92,52 @@ bool LayoutSpace::searches(std::string_view key) const {
   return std::ranges::any_of(dimensions_, [&](const Dimension& d) { return d.key->name == key; });
 }
 
-void LayoutSpace::each(int gpus, const workloads::ModelCard& card, const models::GpuModel& gpu,
-                       const std::function<bool(Plan&&)>& each) const {
+std::string LayoutSpace::text() const {
+  std::string out;
+  for (const auto& d : dimensions_) {
+    if (!d.free && d.values.size() < 2) continue;
+    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", d.key->name,
+                       d.free ? "free" : fmt::format("{} values", d.values.size()));
+  }
+  return out;
+}
+
+Plan LayoutSpace::start(int gpus) const {
   auto plan = base_;
   plan.gpus = gpus;
   plan.dp = 0;
-  descend(0, plan, card, gpu, each);
+  return plan;
 }
 
-bool LayoutSpace::descend(std::size_t depth, Plan& plan, const workloads::ModelCard& card, const models::GpuModel& gpu,
-                          const std::function<bool(Plan&&)>& each) const {
-  if (depth == dimensions_.size()) return each(Plan{plan});
-  const auto& d = dimensions_[depth];
+void LayoutSpace::each(int gpus, const workloads::ModelCard& card, const models::GpuModel& gpu,
+                       const Each& each) const {
+  auto plan = start(gpus);
+  std::vector<std::uint32_t> path;
+  descend(path, plan, card, gpu, each);
+}
+
+Plan LayoutSpace::at(Path path, int gpus, const workloads::ModelCard& card, const models::GpuModel& gpu) const {
+  auto plan = start(gpus);
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    const auto& d = dimensions_[i];
+    d.key->copy(plan, d.free ? d.key->free({card, gpu, plan}).at(path[i]) : d.values.at(path[i]));
+  }
+  return plan;
+}
+
+bool LayoutSpace::descend(std::vector<std::uint32_t>& path, Plan& plan, const workloads::ModelCard& card,
+                          const models::GpuModel& gpu, const Each& each) const {
+  if (path.size() == dimensions_.size()) return each(Plan{plan}, path);
+  const auto& d = dimensions_[path.size()];
   const auto before = plan;
   const auto free = d.free ? d.key->free({card, gpu, before}) : std::vector<Plan>{};
-  for (const auto& value : d.free ? free : d.values) {
-    d.key->copy(plan, value);
-    if (!descend(depth + 1, plan, card, gpu, each)) return false;
+  const auto& values = d.free ? free : d.values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    d.key->copy(plan, values[i]);
+    path.push_back(static_cast<std::uint32_t>(i));
+    const bool more = descend(path, plan, card, gpu, each);
+    path.pop_back();
+    if (!more) return false;
   }
   d.key->copy(plan, before);
   return true;

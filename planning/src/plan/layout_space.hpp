@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,17 @@ class LayoutSpace {
   LayoutSpace(const workloads::trace::Value* layout, workloads::Plan base, const workloads::ModelCard& card,
               const std::string& where, workloads::trace::Problems& problems);
 
+  /// Which value of each key: a layout in a few bytes, of which a plan has hundreds.
+  using Path = std::span<const std::uint32_t>;
+  using Each = std::function<bool(workloads::Plan&&, Path)>;
   /// Calls `each` with every combination on so many of those GPUs, in a fixed order, until it returns false. Values
   /// that are free divide what they have to; listed ones may not.
-  void each(int gpus, const workloads::ModelCard& card, const models::GpuModel& gpu,
-            const std::function<bool(workloads::Plan&&)>& each) const;
+  void each(int gpus, const workloads::ModelCard& card, const models::GpuModel& gpu, const Each& each) const;
+  /// The same one again.
+  workloads::Plan at(Path path, int gpus, const workloads::ModelCard& card, const models::GpuModel& gpu) const;
+  std::size_t keys() const { return dimensions_.size(); }
+  /// "tp (4 values), pp (free)": where it could be narrower.
+  std::string text() const;
 
   bool searches(std::string_view key) const;
 
@@ -33,8 +41,9 @@ class LayoutSpace {
     bool free = false;
     std::vector<workloads::Plan> values;  // each with that key set
   };
-  bool descend(std::size_t depth, workloads::Plan& plan, const workloads::ModelCard& card, const models::GpuModel& gpu,
-               const std::function<bool(workloads::Plan&&)>& each) const;
+  bool descend(std::vector<std::uint32_t>& path, workloads::Plan& plan, const workloads::ModelCard& card,
+               const models::GpuModel& gpu, const Each& each) const;
+  workloads::Plan start(int gpus) const;
 
   workloads::Plan base_;
   std::vector<Dimension> dimensions_;  // those that others divide by first

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "../said.hpp"
 #include "linkcast/planning/variants.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 
@@ -31,18 +32,18 @@ class Reader {
     }
     const auto* t = root.get("title");
     out_.title = t != nullptr && t->is_scalar() ? t->text : std::filesystem::path{scenario_.path}.filename().string();
-    if (const auto* goals = root.get("goals")) out_.goals = read_goals(problems_, *goals);
+    if (const auto* goals = said(root, "goals")) out_.goals = read_goals(problems_, *goals);
     for (const auto* key : {"variants", "options", "faults", "jobs"})
-      if (const auto* v = root.get(key))
+      if (const auto* v = said(root, key))
         problems_.add(*v, fmt::format("a plan takes no '{}'", key), "name machines in `search.machines`");
     read_prices();
-    if (const auto* v = root.get("reliability")) {
+    if (const auto* v = said(root, "reliability")) {
       out_.reliability = Reliability::read(v, problems_);
-      const auto* rates = root.get("rates");
+      const auto* rates = said(root, "rates");
       out_.rates =
           rates != nullptr ? FailureRates::of_scenario(*rates, scenario_.folder(), problems_) : FailureRates::shipped();
     }
-    const auto* search = root.get("search");
+    const auto* search = said(root, "search");
     if (search == nullptr) {
       problems_.add(root, "the scenario has no 'search'",
                     "write `search: {gpus: [256, 512], layout: {tp: free, pp: free}}`");
@@ -57,7 +58,7 @@ class Reader {
  private:
   void read_prices() {
     out_.prices = Prices::shipped();
-    const auto* v = scenario_.root.get("prices");
+    const auto* v = said(scenario_.root, "prices");
     if (v == nullptr) return;
     try {
       out_.prices = v->is_scalar() ? Prices::read(workloads::beside(scenario_.folder(), v->text))
@@ -70,14 +71,18 @@ class Reader {
   void read_search(const Value& v) {
     Fields f{problems_, v, "'search'"};
     if (!f.sound()) return;
-    const auto* machines = f.find("machines");
-    const auto* gpus = f.find("gpus");
-    layout_ = f.find("layout");
-    if (const auto n = f.integer("keep", 1, 1000)) out_.keep = static_cast<std::size_t>(*n);
-    if (const auto* budget = f.find("budget")) {
+    const auto* machines = said(f.find("machines"));
+    const auto* gpus = said(f.find("gpus"));
+    layout_ = said(f.find("layout"));
+    if (const auto* keep = said(f.find("keep")))
+      if (const auto n = workloads::trace::integer_of(problems_, *keep, "keep", 1, 1000))
+        out_.keep = static_cast<std::size_t>(*n);
+    if (const auto* budget = said(f.find("budget"))) {
       Fields b{problems_, *budget, "'budget'"};
       if (b.sound()) {
-        if (const auto n = b.integer("evaluations", 1, 100'000'000)) out_.evaluations = *n;
+        if (const auto* v = said(b.find("evaluations")))
+          if (const auto n = workloads::trace::integer_of(problems_, *v, "evaluations", 1, 100'000'000))
+            out_.evaluations = *n;
         b.done();
       }
     }
@@ -99,7 +104,7 @@ class Reader {
       return;
     }
     named.root.entries.push_back({Value{Value::Kind::scalar, false, machines->place, "options", {}, {}}, *machines});
-    const auto said = problems_.count();
+    const auto before = problems_.count();
     for (const auto& [name, settings] : machines->entries) {
       if (!settings.is_map()) continue;
       for (const auto& [key, value] : settings.entries)
@@ -108,7 +113,7 @@ class Reader {
                         "write it beside 'search'");
     }
     const Variants variants{named, problems_};
-    if (problems_.count() > said) return;
+    if (problems_.count() > before) return;
     for (std::int64_t i = 0; i < variants.count(); ++i)
       machine(variants.name(i), variants.scenario(i), machines->entries[static_cast<std::size_t>(i)].second);
   }
@@ -146,7 +151,7 @@ class Reader {
   }
 
   void machine(const std::string& name, const ScenarioFile& written, const Value& at) {
-    const auto said = problems_.count();
+    const auto before = problems_.count();
     auto scenario = without_planning(written);
     auto mine = sizes_;
     auto& entries = scenario.root.entries;
@@ -164,15 +169,15 @@ class Reader {
     m.name = name;
     m.library = workloads::read_library(f);
     auto place = workloads::read_machine(f, scenario.folder(), profile_);
-    if (const auto* v = f.find("replay"))
+    if (const auto* v = said(f.find("replay")))
       problems_.add(*v, "a plan takes no 'replay'", "run its best layout with `linkcast run` to vary that");
     if (!place.hosts.empty())
       problems_.add(*scenario.root.get("hosts"), "a plan takes no 'hosts': it searches how many there are");
     auto base = step(f, m, scenario);
     f.done();
-    if (problems_.count() > said || !base) return;
+    if (problems_.count() > before || !base) return;
     m.space = std::make_unique<LayoutSpace>(layout_, std::move(*base), m.card, scenario.path, problems_);
-    if (problems_.count() > said) return;
+    if (problems_.count() > before) return;
     const auto index = out_.machines.size();
     for (const auto& [gpus, where] : mine) on(place, gpus, where, index, name);
     out_.machines.push_back(std::move(m));

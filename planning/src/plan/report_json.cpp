@@ -39,6 +39,7 @@ json counts(const PlanCounts& c) {
           {"do_not_divide", c.do_not_divide},
           {"do_not_fit", c.do_not_fit},
           {"pruned_by_bound", c.pruned_by_bound},
+          {"left", c.left},
           {"evaluated", c.evaluated}};
 }
 

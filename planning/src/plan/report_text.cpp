@@ -58,6 +58,13 @@ std::string indented(const Table& t) {
   return text;
 }
 
+/// `separator`: behind the first number, what the others add up to.
+std::string counted(const PlanCounts& c, std::string_view separator = ",") {
+  return fmt::format("{} layouts{} {} do not divide, {} do not fit, {} pruned by their bound, {}{} replayed", c.layouts,
+                     separator, c.do_not_divide, c.do_not_fit, c.pruned_by_bound,
+                     c.left > 0 ? fmt::format("{} left, ", c.left) : "", c.evaluated);
+}
+
 }  // namespace
 
 std::string to_text(const PlanAnswer& a, bool all) {
@@ -77,12 +84,8 @@ std::string to_text(const PlanAnswer& a, bool all) {
   std::string machine;
   for (const auto& cell : a.cells) {
     if (cell.machine != machine) out += fmt::format("\n{}\n", machine = cell.machine);
-    const auto& c = cell.counts;
-    out += fmt::format(
-        "  {} GPUs in {} machine{}: {} layouts, {} do not divide, {} do not fit, {} pruned by their bound, "
-        "{} replayed{}\n",
-        cell.gpus, cell.nodes, cell.nodes == 1 ? "" : "s", c.layouts, c.do_not_divide, c.do_not_fit, c.pruned_by_bound,
-        c.evaluated, cell.complete ? "" : "; not searched to the end");
+    out += fmt::format("  {} GPUs in {} machine{}: {}{}\n", cell.gpus, cell.nodes, cell.nodes == 1 ? "" : "s",
+                       counted(cell.counts), cell.complete ? "" : "; not searched to the end");
     if (cell.options.empty()) {
       out += fmt::format("    {}\n", cell.why);
       continue;
@@ -95,9 +98,7 @@ std::string to_text(const PlanAnswer& a, bool all) {
       if (at + 1 < text.size()) text.insert(at + 1, "  ");
     out += "  " + text;
   }
-  out += fmt::format("\nsearched: {} layouts; {} do not divide, {} do not fit, {} pruned by their bound, {} replayed\n",
-                     a.counts.layouts, a.counts.do_not_divide, a.counts.do_not_fit, a.counts.pruned_by_bound,
-                     a.counts.evaluated);
+  out += fmt::format("\nsearched: {}\n", counted(a.counts, ";"));
   if (!a.assumptions.empty()) {
     out += "assumed:\n";
     for (const auto& text : a.assumptions) out += fmt::format("  {}\n", text);

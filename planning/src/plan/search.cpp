@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -27,7 +28,16 @@ struct Money {
   double network_share = 0;
   std::optional<Measured> goodput;
   BillOfMaterials bom;
+  std::string unpriced, unmetered;  // why there is no sum of them
 };
+
+/// A sum without a part would be taken for the whole.
+std::string lacking(const BillOfMaterials& bom, bool BomLine::*known, std::string_view what) {
+  std::string parts;
+  for (const auto& l : bom.lines)
+    if (!(l.*known)) parts += fmt::format("{}'{}'", parts.empty() ? "" : ", ", l.part);
+  return parts.empty() ? parts : fmt::format("no {} of {}: give them in `prices`", what, parts);
+}
 
 Money money_of(const PlanPlace& place, const PlanQuestion::Data& q) {
   Money m;
@@ -36,14 +46,29 @@ Money money_of(const PlanPlace& place, const PlanQuestion::Data& q) {
     const auto g = simulate(*q.reliability, parts_of_cluster(place.cluster, *q.rates, q.reliability->rates), 1);
     m.goodput = Measured{g.share.mean, g.share.p5 > 0 ? 100 * (g.share.mean / g.share.p5 - 1) : 0};
   }
-  m.capex = priced(m.bom.capex());
-  m.power = priced(m.bom.power());
+  m.unpriced = lacking(m.bom, &BomLine::priced, "price");
+  m.unmetered = lacking(m.bom, &BomLine::metered, "watts");
+  if (m.unpriced.empty()) m.capex = priced(m.bom.capex());
+  if (m.unmetered.empty()) m.power = priced(m.bom.power());
   if (m.capex) m.network_share = m.bom.network_capex().typical / m.capex->typical;
   return m;
 }
 
+struct Value {
+  std::optional<Measured> measured;
+  std::string why;
+};
+
+std::string reason(const std::vector<sim::Diagnostic>& diagnostics) {
+  std::string out;
+  for (const auto& d : diagnostics)
+    out +=
+        fmt::format("{}{}{}", out.empty() ? "" : "; ", d.problem, d.help.empty() ? "" : fmt::format(" ({})", d.help));
+  return out;
+}
+
 /// busbw and algbw are of the machine, whatever the layout.
-std::optional<Measured> collective(const PlanPlace& place, const PlanMachine& machine, const Goal& goal) {
+Value collective(const PlanPlace& place, const PlanMachine& machine, const Goal& goal) try {
   const auto& cluster = place.cluster;
   models::nccl::Call call;
   call.op = *goal.op;
@@ -52,18 +77,17 @@ std::optional<Measured> collective(const PlanPlace& place, const PlanMachine& ma
   const auto& host = cluster.machine(0);
   const auto error = calibration::expected_error(calibration::family_of(host.name(), cluster.nodes() > 1),
                                                  host.gpu_model(host.gpus()[0]).architecture, call.op, call.bytes);
-  return Measured{(goal.metric == Metric::busbw ? row.busbw_GBps : row.algbw_GBps) * 1e9,
-                  error ? error->p90_percent : 0};
+  return {
+      Measured{(goal.metric == Metric::busbw ? row.busbw_GBps : row.algbw_GBps) * 1e9, error ? error->p90_percent : 0},
+      ""};
+} catch (const sim::InputError& e) {
+  return {std::nullopt, reason(e.diagnostics())};
 }
 
-struct Value {
-  std::optional<Measured> measured;
-  const char* why = "";
-};
-
-Value value_of(const PlanOption& o, Metric m) {
-  const auto of = [](const std::optional<Band>& b, double time_p90) -> Value {
-    if (!b) return {std::nullopt, "no prices for this machine"};
+Value value_of(const PlanOption& o, Metric m, const Money& money) {
+  const auto of = [&](const std::optional<Band>& b, double time_p90) -> Value {
+    const auto& why = m == Metric::power || money.unpriced.empty() ? money.unmetered : money.unpriced;
+    if (!b) return {std::nullopt, why.empty() ? "no prices for this machine" : why};
     return {Measured{b->typical, std::hypot(time_p90, p90_of(*b))}, ""};
   };
   const double p90 = o.trust.p90_percent;
@@ -85,7 +109,7 @@ Value value_of(const PlanOption& o, Metric m) {
     case Metric::cost_per_token:
       return of(o.usd_per_million_tokens, p90);
     case Metric::network_share:
-      if (!o.capex) return {std::nullopt, "no prices for this machine"};
+      if (!o.capex) return {std::nullopt, money.unpriced.empty() ? "no prices for this machine" : money.unpriced};
       return {Measured{o.network_share, 0}, ""};
     case Metric::goodput:
       return {o.goodput, "it needs `reliability:` in the scenario"};
@@ -94,10 +118,10 @@ Value value_of(const PlanOption& o, Metric m) {
   }
 }
 
-void judge_option(PlanOption& o, const std::vector<Goal>& goals, const std::vector<std::optional<Measured>>& own) {
+void judge_option(PlanOption& o, const std::vector<Goal>& goals, const std::vector<Value>& own, const Money& money) {
   o.meets_all = true;
   for (std::size_t g = 0; g < goals.size(); ++g) {
-    const auto v = goals[g].op ? Value{own[g], "not known here"} : value_of(o, goals[g].metric);
+    const auto v = goals[g].op ? own[g] : value_of(o, goals[g].metric, money);
     Judged j;
     if (v.measured) {
       j = judge(goals[g], *v.measured);
@@ -112,11 +136,18 @@ void judge_option(PlanOption& o, const std::vector<Goal>& goals, const std::vect
 }
 
 void mark_front(std::vector<PlanOption>& options) {
-  const auto typical = [](const std::optional<Band>& b) { return b ? b->typical : 0; };
-  const auto beats = [&](const PlanOption& a, const PlanOption& b) {
-    const double ca = typical(a.capex), cb = typical(b.capex), pa = typical(a.power), pb = typical(b.power);
-    if (a.step_time > b.step_time || ca > cb || pa > pb) return false;
-    return a.step_time < b.step_time || ca < cb || pa < pb;
+  // What is not known is the same on the same machine, and cannot be compared with any other.
+  const auto beats = [](const PlanOption& a, const PlanOption& b) {
+    const bool same = a.machine == b.machine && a.gpus == b.gpus;
+    const auto known = [](const std::optional<Band>& x, const std::optional<Band>& y) { return x && y; };
+    const auto not_worse = [&](const std::optional<Band>& x, const std::optional<Band>& y) {
+      return known(x, y) ? x->typical <= y->typical : same;
+    };
+    const auto better = [&](const std::optional<Band>& x, const std::optional<Band>& y) {
+      return known(x, y) && x->typical < y->typical;
+    };
+    if (a.step_time > b.step_time || !not_worse(a.capex, b.capex) || !not_worse(a.power, b.power)) return false;
+    return a.step_time < b.step_time || better(a.capex, b.capex) || better(a.power, b.power);
   };
   for (auto& o : options) o.pareto = std::ranges::none_of(options, [&](const auto& other) { return beats(other, o); });
 }
@@ -135,8 +166,11 @@ std::string facts(const PlanOption& o) {
   return text;
 }
 
-void decide(PlanAnswer& a, std::size_t goals) {
-  const auto cost = [&](std::size_t i) { return a.options[i].capex ? a.options[i].capex->typical : 0; };
+void decide(PlanAnswer& a, std::size_t goals, bool some_failed) {
+  // Without a price an option is not the cheapest of any.
+  const auto cost = [&](std::size_t i) {
+    return a.options[i].capex ? a.options[i].capex->typical : std::numeric_limits<double>::infinity();
+  };
   for (std::size_t i = 0; i < a.options.size(); ++i) {
     const auto& o = a.options[i];
     if (!o.meets_all) continue;
@@ -149,8 +183,9 @@ void decide(PlanAnswer& a, std::size_t goals) {
     if (!a.fastest || o.step_time < a.options[*a.fastest].step_time) a.fastest = i;
   }
   if (a.options.empty()) {
-    a.verdict =
-        a.interrupted ? "Interrupted before anything was found." : "Nothing fits: no layout of any machine can run.";
+    a.verdict = a.interrupted ? "Interrupted before anything was found."
+                : some_failed ? "Nothing was found: each machine's reason is below."
+                              : "Nothing fits: no layout of any machine can run.";
     return;
   }
   const auto& fastest = a.options[*a.fastest];
@@ -164,9 +199,13 @@ void decide(PlanAnswer& a, std::size_t goals) {
     const auto sure = [](const PlanOption& o) {
       return o.confidence > 0.99 ? std::string{"over 99 % sure"} : fmt::format("{:.0f} % sure", 100 * o.confidence);
     };
-    a.verdict = fmt::format("All goals are met by {} of {} options. The cheapest that meets them is {}: {}; {}.",
-                            std::ranges::count_if(a.options, &PlanOption::meets_all), a.options.size(), best.name,
-                            facts(best), sure(best));
+    const bool some = std::ranges::any_of(a.options, [](const auto& o) { return o.meets_all && !o.capex; });
+    a.verdict = fmt::format("All goals are met by {} of {} options. {} is {}: {}; {}.",
+                            std::ranges::count_if(a.options, &PlanOption::meets_all), a.options.size(),
+                            !best.capex ? "None has a price; the fastest that meets them"
+                            : some      ? "The cheapest that meets them, of those with a price,"
+                                        : "The cheapest that meets them",
+                            best.name, facts(best), sure(best));
     if (a.fastest != a.best)
       a.verdict += fmt::format(" The fastest of them is {}: {}; {}.", fastest.name, facts(fastest), sure(fastest));
     return;
@@ -207,6 +246,7 @@ PlanCounts& PlanCounts::operator+=(const PlanCounts& o) {
   do_not_divide += o.do_not_divide;
   do_not_fit += o.do_not_fit;
   pruned_by_bound += o.pruned_by_bound;
+  left += o.left;
   evaluated += o.evaluated;
   return *this;
 }
@@ -216,8 +256,9 @@ PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options
   const auto n = q.places.size();
   std::vector<CellAnswer> found(n);
   std::vector<Money> money(n);
-  std::vector<std::vector<std::optional<Measured>>> own(n);
+  std::vector<std::vector<Value>> own(n);
   std::vector<std::exception_ptr> failed(n);
+  std::vector<std::vector<sim::Diagnostic>> refused(n);
   std::vector<char> reached(n, 0);
   std::vector<double> shares(n, 0);
   std::mutex mutex;  // of shares and progress
@@ -235,10 +276,12 @@ PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options
       const auto& machine = q.machines[place.machine];
       try {
         CellOptions cell{options.exhaustive, [&, i](double share) { progress(i, share); }, options.stop};
-        found[i] = search_cell(machine, place, q.evaluations, q.keep, cell);
         money[i] = money_of(place, q);
-        for (const auto& goal : q.goals) own[i].push_back(goal.op ? collective(place, machine, goal) : std::nullopt);
+        found[i] = search_cell(machine, place, q.evaluations, q.keep, cell);
+        for (const auto& goal : q.goals) own[i].push_back(goal.op ? collective(place, machine, goal) : Value{});
         reached[i] = 1;
+      } catch (const sim::InputError& e) {  // the others may be what is looked for
+        refused[i] = e.diagnostics();
       } catch (...) {
         failed[i] = std::current_exception();
       }
@@ -255,6 +298,11 @@ PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options
   }
   for (const auto& f : failed)
     if (f) std::rethrow_exception(f);
+  if (std::ranges::all_of(refused, [](const auto& r) { return !r.empty(); })) {
+    std::vector<sim::Diagnostic> all;
+    for (const auto& r : refused) all.insert(all.end(), r.begin(), r.end());
+    throw sim::InputError(std::move(all), "");
+  }
 
   PlanAnswer a;
   a.title = q.title;
@@ -267,7 +315,8 @@ PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options
     cell.nodes = place.cluster.nodes();
     cell.counts = found[i].counts;
     cell.complete = reached[i] != 0 && found[i].complete;
-    cell.why = reached[i] != 0 ? found[i].why : "not reached";
+    cell.why = reached[i] != 0 ? found[i].why : refused[i].empty() ? "not reached" : reason(refused[i]);
+    if (reached[i] == 0) found[i].found.clear();
     for (auto& f : found[i].found) {
       PlanOption o;
       o.machine = cell.machine;
@@ -286,7 +335,7 @@ PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options
       o.power = money[i].power;
       o.network_share = money[i].network_share;
       o.goodput = money[i].goodput;
-      if (o.capex) {
+      if (o.capex && o.power) {
         const auto e = economics(money[i].bom, *q.prices, o.tokens_per_second, o.goodput ? o.goodput->value : 1);
         o.usd_per_gpu_hour = priced(e.usd_per_gpu_hour);
         if (e.usd_per_million_tokens) o.usd_per_million_tokens = priced(*e.usd_per_million_tokens);
@@ -294,7 +343,7 @@ PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options
           if (std::ranges::find(a.assumptions, text) == a.assumptions.end()) a.assumptions.push_back(text);
       }
       o.layout = std::move(f.plan);
-      judge_option(o, q.goals, own[i]);
+      judge_option(o, q.goals, own[i], money[i]);
       cell.options.push_back(a.options.size());
       a.options.push_back(std::move(o));
     }
@@ -302,7 +351,7 @@ PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options
     a.cells.push_back(std::move(cell));
   }
   mark_front(a.options);
-  decide(a, q.goals.size());
+  decide(a, q.goals.size(), std::ranges::any_of(refused, [](const auto& r) { return !r.empty(); }));
   if (a.interrupted) a.verdict += " Interrupted: not everything was searched.";
   assume(a, q, money);
   return a;

@@ -41,12 +41,13 @@ class PlanQuestion {
   std::unique_ptr<Data> data_;
 };
 
-/// How many layouts there were, and what became of them. The last four add up to the first.
+/// How many layouts there were, and what became of them. The last five add up to the first.
 struct PlanCounts {
   std::int64_t layouts = 0;
   std::int64_t do_not_divide = 0;  // products, heads, batches that do not divide
   std::int64_t do_not_fit = 0;     // into the GPUs' memory
   std::int64_t pruned_by_bound = 0;
+  std::int64_t left = 0;       // when the budget or the user ended the search
   std::int64_t evaluated = 0;  // replayed
   PlanCounts& operator+=(const PlanCounts& o);
 };
@@ -68,7 +69,7 @@ struct PlanOption {
   std::vector<Judged> goals;
   bool meets_all = false;
   double confidence = 1;  // that it meets all goals: the least of theirs
-  bool pareto = false;    // nothing else is at least as good in step time, capex and power, and better in one
+  bool pareto = false;    // nothing else is known to be as good in step time, capex and power, and better in one
 };
 
 /// One machine in one size.
@@ -78,7 +79,7 @@ struct PlanCell {
   PlanCounts counts;
   std::vector<std::size_t> options;  // of PlanAnswer, the fastest first
   bool complete = true;              // nothing left out is faster than its options
-  std::string why;                   // there are none: "nothing fits: at least 91 GB of 85 GB are needed"
+  std::string why;                   // there are none: "nothing fits: at least 91 GB of 85 GB are needed"; what failed
 };
 
 struct PlanAnswer {
@@ -87,7 +88,7 @@ struct PlanAnswer {
   std::vector<PlanCell> cells;
   PlanCounts counts;
   bool interrupted = false;
-  std::optional<std::size_t> best;     // of those that meet all goals: the cheapest, then the fastest
+  std::optional<std::size_t> best;     // of those that meet all goals: the cheapest with a price, then the fastest
   std::optional<std::size_t> fastest;  // of those; without any that meet: of all
   std::string verdict;                 // one or two sentences
   std::vector<std::string> assumptions;
@@ -100,7 +101,7 @@ struct PlanSearchOptions {
   std::function<void(std::int64_t done, std::int64_t all)> progress;  // called by one thread at a time
   std::stop_token stop;
 };
-/// The same answer on any number of threads. Throws sim::InputError: a machine that cannot be built or used.
+/// The same answer on any number of threads. Throws sim::InputError where no cell can be searched at all.
 PlanAnswer search(const PlanQuestion& question, const PlanSearchOptions& options = {});
 
 /// "tp 4, pp 4, vpp 5, dp 32, micro batch 1, selective, zero-1, bf16"
