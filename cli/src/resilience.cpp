@@ -83,8 +83,7 @@ int perform(const Options& o, Io& io) {
   }
   io.out << (o.json ? planning::to_json(result) : planning::to_text(result, o.all ? 0 : 40));
   if (result.interrupted) return interrupted;
-  const bool missed = std::ranges::any_of(result.goals, [](const auto& g) { return !g.known || !g.met; });
-  return missed ? check_failed : done;
+  return planning::some_missed(result.goals) ? check_failed : done;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "linkcast/planning/fault_run.hpp"
 #include "linkcast/planning/faults.hpp"
+#include "linkcast/planning/goals.hpp"
 
 namespace linkcast::cli {
 namespace {
@@ -16,20 +17,31 @@ std::string title_of(const workloads::ScenarioFile& s) {
   return title != nullptr && title->is_scalar() ? title->text : s.path;
 }
 
-void say_outage(const workloads::ScenarioFile& scenario, const std::string& reason, bool json,
-                const ReportOption* report, Io& io) {
+std::vector<planning::Goal> goals_of(const workloads::ScenarioFile& s) {
+  const auto* v = s.root.get("goals");
+  if (v == nullptr || v->kind == workloads::trace::Value::Kind::null) return {};
+  workloads::trace::Problems problems;
+  auto out = planning::read_goals(problems, *v);
+  problems.throw_if_any();
+  return out;
+}
+
+void say_outage(const workloads::ScenarioFile& scenario, const std::string& reason,
+                const std::vector<planning::Judged>& goals, bool json, const ReportOption* report, Io& io) {
   nlohmann::ordered_json j;
   j["schema"] = "linkcast.run/1";
   j["title"] = title_of(scenario);
   j["outage"] = true;
   j["outage_reason"] = reason;
+  if (!goals.empty()) j["goals"] = nlohmann::ordered_json::parse(planning::goals_json(goals));
   if (report != nullptr) {
     planning::ReportFacts facts;
     facts.inputs = report_inputs(scenario);
     report->write(j.dump(), std::move(facts), io);
   }
   if (!json) {
-    io.out << fmt::format("{}\noutage: the job cannot run: {}\n", title_of(scenario), reason);
+    io.out << fmt::format("{}\noutage: the job cannot run: {}\n", title_of(scenario), reason)
+           << planning::goals_text(goals);
     return;
   }
   io.out << j.dump(1) << "\n";
@@ -52,7 +64,8 @@ void add_setting(const workloads::ScenarioFile& s, const std::string& path, std:
 FaultsAnswer run_faults(const StudyRun& run, Io& io) {
   FaultsAnswer out{std::nullopt, run.set};
   const auto scenario = workloads::open_scenario(run.file, run.set);
-  if (!scenario.root.is_map() || scenario.root.get("faults") == nullptr) return out;
+  const auto* said = scenario.root.is_map() ? scenario.root.get("faults") : nullptr;
+  if (said == nullptr || said->kind == workloads::trace::Value::Kind::null) return out;
   planning::Evaluator evaluator{run.profile, io.stop};
   if (planning::has_timed_faults(scenario)) {
     const auto result = planning::run_with_faults(scenario, evaluator);
@@ -67,11 +80,12 @@ FaultsAnswer run_faults(const StudyRun& run, Io& io) {
     }
     io.out << (run.json ? planning::to_json(result, title_of(scenario))
                         : planning::to_text(result, title_of(scenario)));
-    out.status = done;
+    out.status = planning::some_missed(result.goals) ? check_failed : done;
     return out;
   }
   const planning::Elements elements{evaluator.cluster(scenario)};
   const auto faults = planning::faults_of(scenario, elements);
+  const auto goals = goals_of(scenario);
   const auto faulted = planning::apply(scenario, elements, faults);
   auto view = faulted.scenario;
   const auto answer = planning::evaluate(evaluator, faulted, &view);
@@ -82,8 +96,9 @@ FaultsAnswer run_faults(const StudyRun& run, Io& io) {
   for (const auto& f : faults) io.log.note(planning::to_text(f));
   for (const auto& note : faulted.notes) io.log.note(note);
   if (answer.outage) {
-    say_outage(scenario, answer.outage_reason, run.json, run.report, io);
-    out.status = done;
+    const auto judged = planning::judged_outage(goals);
+    say_outage(scenario, answer.outage_reason, judged, run.json, run.report, io);
+    out.status = planning::some_missed(judged) ? check_failed : done;
     return out;
   }
   for (const auto* path : {"overrides", "workload.step.plan.follow", "replay.slow_ranks"})

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "linkcast/planning/interference.hpp"
 #include "progress.hpp"
 #include "words.hpp"
@@ -22,8 +20,8 @@ int run_jobs(const JobsRun& run, const std::string& other_output, Io& io) {
   options.stop = io.stop;
   const auto result = [&] {
     Progress progress{io.log, "jobs and placements"};
-    options.progress = [&](int done, int of) {
-      progress.part(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(of));
+    options.progress = [&](int n, int of) {
+      progress.part(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(of));
     };
     return planning::interference(jobs, options);
   }();
@@ -34,8 +32,7 @@ int run_jobs(const JobsRun& run, const std::string& other_output, Io& io) {
   }
   io.out << (run.json ? planning::interference_json(result) : planning::interference_text(result));
   if (result.interrupted) return interrupted;
-  const bool met = std::ranges::all_of(result.goals, [](const auto& g) { return g.known && g.met; });
-  return met ? done : check_failed;
+  return planning::some_missed(result.goals) ? check_failed : done;
 }
 
 }  // namespace linkcast::cli

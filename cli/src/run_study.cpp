@@ -20,13 +20,6 @@ planning::Study study_of(const StudyRun& run) {
   return planning::Study{std::move(scenario), {run.profile, LINKCAST_VERSION}};
 }
 
-std::string goals_text(const std::vector<planning::Judged>& goals) {
-  std::string out;
-  for (const auto& j : goals)
-    out += fmt::format("  {} {}: {}\n", !j.known ? "?" : j.met ? "+" : "-", j.goal.text, planning::verdict_text(j));
-  return out.empty() ? out : "\ngoals (+ met, - missed, ? not known)\n" + out;
-}
-
 /// The machine, with what the collective's bytes took of each link's rate where the model says that.
 void add_collective_topology(planning::ReportFacts& facts, const workloads::ScenarioFile& scenario,
                              planning::Evaluator& evaluator) {
@@ -82,7 +75,8 @@ int run_collective(const StudyRun& run, Io& io) {
     io.out << planning::json_table(study, rows, command);
   } else {
     io.out << study.title() << "\n\n"
-           << planning::text_table(study, rows) << planning::parts_table(study, rows.front()) << goals_text(goals);
+           << planning::text_table(study, rows) << planning::parts_table(study, rows.front())
+           << planning::goals_text(goals);
   }
   return planning::some_missed(goals) ? check_failed : done;
 }
@@ -94,7 +88,7 @@ GoalsAnswer goals_of(const StudyRun& run) {
   planning::Evaluator evaluator{run.profile};
   const auto row = study.row(0, evaluator);
   const auto goals = planning::judged(study, row);
-  GoalsAnswer out{goals_text(goals), {}, planning::some_missed(goals)};
+  GoalsAnswer out{planning::goals_text(goals), {}, planning::some_missed(goals)};
   const auto table = nlohmann::ordered_json::parse(planning::json_table(study, std::span{&row, 1}, ""));
   out.json = table["rows"][0]["goals"].dump();
   return out;

@@ -3,8 +3,13 @@
 // proportion: shares follow what each offers, as they do where every NIC that sends has its turn at a switch's port.
 #include "contention.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
+
+#include "counter_random.hpp"
+#include "linkcast/sim/diagnostic.hpp"
 
 namespace linkcast::planning {
 namespace {
@@ -15,14 +20,8 @@ constexpr sim::Rate unit = sim::Rate::bytes_per_second(1'000'000'000);
 // count as too full.
 constexpr double rounding = 1 - 1e-8;
 
-std::uint64_t scrambled(std::uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
 double uniform(std::size_t sample, std::size_t job) {
-  return static_cast<double>(scrambled(scrambled(sample) ^ (job * 0x632be59bd9b4e019)) >> 11) * 0x1p-53;
+  return unit_interval(mixed((mixed(sample + golden) ^ (job * 0x632be59bd9b4e019)) + golden));
 }
 
 /// Shares of a job's phases, which one after the other cannot be more than all its time.
@@ -43,11 +42,24 @@ double TrafficPhase::seconds() const {
   return most;
 }
 
-Contention::Contention(const sim::ResourceTable& resources, std::vector<const Phases*> jobs) : jobs_{std::move(jobs)} {
+Contention::Contention(const sim::ResourceTable& resources, std::vector<const Phases*> jobs, Memory memory)
+    : jobs_{std::move(jobs)}, memory_{memory} {
   struct Load {
     std::uint32_t resource, flow, job;
     double rate;
   };
+  // Each load stands here while they are sorted, then in the constraint of its cable and in the usages of its flow.
+  std::size_t bytes = 0;
+  for (const auto* phases : jobs_)
+    for (const auto& phase : *phases)
+      for (const auto& f : phase.flows)
+        bytes += sizeof(std::vector<sim::Usage>) + 2 * sizeof(double) +
+                 f.load.size() * (sizeof(Load) + 2 * sizeof(std::pair<std::uint32_t, double>) + sizeof(sim::Usage));
+  if (bytes > memory_.most)
+    throw sim::InputError(
+        fmt::format("what the jobs send takes {:.1f} GiB to compare, and {:.1f} GiB are what a study takes",
+                    static_cast<double>(bytes) * 0x1p-30, static_cast<double>(memory_.most) * 0x1p-30),
+        "take fewer or smaller jobs at once");
   std::vector<Load> loads;
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     auto& first = first_.emplace_back();
@@ -82,6 +94,7 @@ Contention::Contention(const sim::ResourceTable& resources, std::vector<const Ph
     if (!added && resources[id].capacity < resources[found->second].capacity) found->second = id;
   }
   usages_.resize(flows_);
+  now_.assign(flows_, 1);
   for (const auto& [flows, id] : distinct) {
     const auto slot = table_.add({{}, resources[id].capacity, resources[id].bare});
     for (const auto& [flow, rate] : flows)
@@ -90,23 +103,46 @@ Contention::Contention(const sim::ResourceTable& resources, std::vector<const Ph
   }
 }
 
-const Contention::Paces& Contention::paces(const PhaseState& state) {
-  const auto [found, added] = solved_.try_emplace(state);
-  auto& out = found->second;
-  if (!added) return out;
-  out.assign(flows_, 1);
-  sim::FluidNetwork network{table_};
-  std::vector<std::pair<std::size_t, sim::FlowId>> ids;
+std::vector<std::size_t> Contention::contended(const PhaseState& state) const {
+  std::vector<std::size_t> out;
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     if (state[j] < 0) continue;
     const auto at = first(j, state[j]);
     const auto count = (*jobs_[j])[static_cast<std::size_t>(state[j])].flows.size();
     for (std::size_t f = at; f < at + count; ++f)
-      if (!usages_[f].empty()) ids.emplace_back(f, network.start(sim::Time{}, usages_[f], sim::gib(1), unit));
+      if (!usages_[f].empty()) out.push_back(f);
   }
-  for (const auto& [flow, id] : ids)
-    out[flow] = static_cast<double>(network.rate(id).bytes_per_second()) / static_cast<double>(unit.bytes_per_second());
   return out;
+}
+
+Contention::Known Contention::solve(const std::vector<std::size_t>& flows) const {
+  sim::FluidNetwork network{table_};
+  std::vector<sim::FlowId> ids;
+  for (const auto f : flows) ids.push_back(network.start(sim::Time{}, usages_[f], sim::gib(1), unit));
+  Known out;
+  // A flow never has more than it wants: `unit`, whose number is below 2^32.
+  for (const auto id : ids) out.push_back(static_cast<std::uint32_t>(network.rate(id).bytes_per_second()));
+  return out;
+}
+
+const Contention::Paces& Contention::paces(const PhaseState& state) {
+  const auto flows = contended(state);
+  auto found = solved_.find(state);
+  if (found == solved_.end()) {
+    // Of a state: its paces, its key, and what a node of the map takes beside them.
+    const auto bytes = flows.size() * sizeof(std::uint32_t) + state.size() * sizeof(int) + 128;
+    if (known_bytes_ + bytes > memory_.known) {
+      solved_.clear();
+      known_bytes_ = 0;
+    }
+    found = solved_.try_emplace(state, solve(flows)).first;
+    known_bytes_ += bytes;
+  }
+  for (const auto f : set_) now_[f] = 1;
+  for (std::size_t i = 0; i < flows.size(); ++i)
+    now_[flows[i]] = static_cast<double>(found->second[i]) / static_cast<double>(unit.bytes_per_second());
+  set_ = flows;
+  return now_;
 }
 
 double Contention::stretch_at(const Paces& paces, std::size_t job, int phase) const {

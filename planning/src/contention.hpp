@@ -2,6 +2,7 @@
 // sends nothing; for every combination of phases the shares are max-min fair. Knows no job's time and no collective.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -35,8 +36,15 @@ using PhaseTable = std::vector<std::vector<double>>;
 
 class Contention {
  public:
-  /// `resources` in the numbers that the flows' loads use. `jobs` and `resources` must outlive it.
-  Contention(const sim::ResourceTable& resources, std::vector<const Phases*> jobs);
+  struct Memory {
+    std::size_t most = std::size_t{1} << 30;     // for what must be there; more is refused
+    std::size_t known = std::size_t{256} << 20;  // for states that were solved: solved again where it is too little
+  };
+  /// `resources` in the numbers that the flows' loads use. `jobs` and `resources` must outlive it. Throws
+  /// sim::InputError where that takes more than `memory.most` bytes.
+  Contention(const sim::ResourceTable& resources, std::vector<const Phases*> jobs)
+      : Contention{resources, std::move(jobs), Memory{}} {}
+  Contention(const sim::ResourceTable& resources, std::vector<const Phases*> jobs, Memory memory);
 
   /// How much longer the bytes of each phase take when every job is in its phases for these shares of the time,
   /// independently of the others. A job with an empty row, or zeros, never sends.
@@ -49,6 +57,7 @@ class Contention {
   double stretch(const PhaseState& state, std::size_t job);
 
   bool sampled() const { return sampled_; }
+  std::size_t known_bytes() const { return known_bytes_; }
   static constexpr std::size_t most_states = 512, samples = 256;
 
  private:
@@ -69,7 +78,15 @@ class Contention {
   std::vector<Shared> shared_;
   sim::ResourceTable table_;                     // of shared_
   std::vector<std::vector<sim::Usage>> usages_;  // by flow, on table_
-  std::map<PhaseState, Paces> solved_;
+  // By state: paces of the flows that send then and share a cable, in billionths, one job after the other.
+  using Known = std::vector<std::uint32_t>;
+  std::vector<std::size_t> contended(const PhaseState& state) const;  // which flows those are
+  Known solve(const std::vector<std::size_t>& flows) const;
+  Memory memory_;
+  std::map<PhaseState, Known> solved_;
+  std::size_t known_bytes_ = 0;
+  Paces now_;                     // of the state that was asked for last
+  std::vector<std::size_t> set_;  // where it is not 1
   bool sampled_ = false;
 };
 

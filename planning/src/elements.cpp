@@ -156,6 +156,21 @@ struct Elements::Impl {
     for (std::size_t i = 0; i < device; ++i) n += m.devices()[i].kind == DeviceKind::nic;
     return n;
   }
+  /// Not where all that joins a device to others is dead.
+  bool works(const Element& e) const {
+    const auto& net = cluster.network();
+    const auto up = [&](int c) { return net.cables()[static_cast<std::size_t>(c)].up; };
+    if (!e.cables.empty() && std::ranges::none_of(e.cables, up)) return false;
+    const auto& m = machine(e.node);
+    bool joined = false;
+    for (std::size_t l = 0; l < m.links().size(); ++l) {
+      const auto& link = m.links()[l];
+      if (static_cast<int>(link.a) != e.device && static_cast<int>(link.b) != e.device) continue;
+      if (m.usable(LinkId{static_cast<std::uint32_t>(l)})) return true;
+      joined = true;
+    }
+    return !joined;
+  }
   sim::Rate cable_rate(int cable) const {
     const auto& c = cluster.network().cables()[static_cast<std::size_t>(cable)];
     return cluster.network().cable_models()[c.model].bare;
@@ -318,7 +333,8 @@ std::vector<Element> Elements::all() const {
       const auto kind = kind_of(machine.devices()[d].kind);
       if (!kind) continue;
       if (*kind == ElementKind::gpu && !ranks.contains(DeviceId{static_cast<std::uint32_t>(d)})) continue;
-      out.push_back(m.device_element(node, d, *kind));
+      auto e = m.device_element(node, d, *kind);
+      if (*kind == ElementKind::gpu || m.works(e)) out.push_back(std::move(e));
     }
     for (std::size_t l = 0; l < machine.links().size(); ++l) {
       const auto kind = kind_of(machine.links()[l].kind);

@@ -9,6 +9,7 @@
 #include "embedded_data.hpp"
 #include "failure_rates_data.hpp"
 #include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/workloads/scenario_machine.hpp"
 #include "linkcast/workloads/trace_fields.hpp"
 #include "quantities.hpp"
 
@@ -217,7 +218,8 @@ std::shared_ptr<const FailureRates> FailureRates::parse(std::string_view text, c
   return laid_over(source);
 }
 
-std::shared_ptr<const FailureRates> FailureRates::of_scenario(const Value& v, Problems& problems) {
+std::shared_ptr<const FailureRates> FailureRates::of_scenario(const Value& v, const std::string& folder,
+                                                              Problems& problems) {
   if (v.is_map()) {
     auto rates = shipped_rates();
     lay_over(rates, v, false);
@@ -227,13 +229,8 @@ std::shared_ptr<const FailureRates> FailureRates::of_scenario(const Value& v, Pr
     problems.add(v, "'rates' must be a file or a map of causes", "write rates: my-rates.yaml");
     return shipped();
   }
-  std::string path = v.text;
-  if (path.front() != '/' && v.place.source != nullptr) {
-    const auto slash = v.place.source->name.rfind('/');
-    if (slash != std::string::npos) path = v.place.source->name.substr(0, slash + 1) + path;
-  }
   try {
-    return read(path);
+    return read(workloads::beside(folder, v.text));
   } catch (const sim::InputError& e) {
     workloads::trace::relocate(problems, v.place, e);
     return shipped();

@@ -277,6 +277,39 @@ std::optional<RunLimits> limits_of(const workloads::ScenarioFile& s, workloads::
   return out;
 }
 
+/// By what the whole run comes to. `sound`: without faults.
+std::vector<Judged> judged(const FaultRun& run, const Evaluation& sound, std::span<const Goal> goals) {
+  std::vector<Judged> out;
+  const double share = run.effective(), within = sound.trust.p90_percent;
+  const auto unknown = [](const Goal& g, std::string why) { return Judged{g, false, std::move(why), 0, false, 0, 0}; };
+  const auto one = [&](const Goal& g) -> Judged {
+    switch (g.metric) {
+      case Metric::step_time:
+        if (run.steps <= 0) return {g, true, "no step was done and kept", 0, false, 0, 0};
+        return judge(g, {run.duration.seconds() / run.steps, within});
+      case Metric::slowdown:
+        if (share <= 0) return {g, true, "no step was done and kept", 0, false, 0, 0};
+        return judge(g, {1 / share, 0});
+      case Metric::goodput:
+        return judge(g, {share, 0});
+      case Metric::tokens_per_second:
+        if (sound.tokens_per_second > 0) return judge(g, {sound.tokens_per_second * share, within});
+        return unknown(g, "only a training step has tokens");
+      case Metric::mfu:
+        if (sound.mfu > 0) return judge(g, {sound.mfu * share, within});
+        return unknown(g, "only a training step has an MFU");
+      case Metric::busbw:
+      case Metric::algbw:
+      case Metric::exposed:
+        return unknown(g, "it changes during the run: a scenario with faults for the whole run knows it");
+      default:
+        return unknown(g, "`linkcast cost` and `linkcast sweep` know it");
+    }
+  };
+  for (const auto& g : goals) out.push_back(one(g));
+  return out;
+}
+
 }  // namespace
 
 double FaultRun::effective() const {
@@ -301,6 +334,9 @@ FaultRun run_with_faults(const workloads::ScenarioFile& scenario, Evaluator& eva
   const auto limits = limits_of(scenario, problems);
   const auto* said = scenario.root.get("reliability");
   auto reliability = Reliability::read(said, problems);
+  std::vector<Goal> goals;
+  if (const auto* v = scenario.root.get("goals"); v != nullptr && v->kind != workloads::trace::Value::Kind::null)
+    goals = read_goals(problems, *v);
   if (limits && limits->duration)
     for (const auto& f : faults)
       if (f.at && *f.at >= *limits->duration)
@@ -319,14 +355,20 @@ FaultRun run_with_faults(const workloads::ScenarioFile& scenario, Evaluator& eva
                   "goes on over the "
                   "other ways, as long as NCCL does not give up: a fault's `stall` says otherwise",
                   span_text(relink_time)));
+  Evaluation sound;
   auto out = play(faults, *limits, reliability, [&](const std::vector<std::size_t>& active) {
     std::vector<Fault> here;
     for (const auto i : active) here.push_back(faults[i]);
     const auto e = evaluate(evaluator, apply(scenario, elements, here));
     if (active.empty() && e.outage)
       throw sim::InputError(fmt::format("the job cannot run even without the faults: {}", e.outage_reason));
+    if (active.empty()) sound = e;
     return StateSpeed{e.outage, e.outage_reason, e.time};
   });
+  out.goals = judged(out, sound, goals);
+  if (!goals.empty())
+    assumptions.push_back(
+        "goals are of the whole run: step_time is its duration over the steps done and kept, what is lost included");
   out.assumptions = std::move(assumptions);
   return out;
 }

@@ -28,6 +28,7 @@ std::string to_text(const FaultRun& run, const std::string& title) {
   for (const auto& s : run.spans)
     out += fmt::format("{:>12.3f}  {:>12.3f}  {:>10}  {}\n", seconds(s.from), seconds(s.to),
                        s.step == sim::Time{} ? "-" : fmt::format("{:.6g}", seconds(s.step)), s.what);
+  out += goals_text(run.goals);
   for (const auto& a : run.assumptions) out += fmt::format("note: {}\n", a);
   return out;
 }
@@ -51,6 +52,7 @@ std::string to_json(const FaultRun& run, const std::string& title) {
          {"to_s", seconds(s.to)},
          {"what", s.what},
          {"step_us", s.step == sim::Time{} ? Json(nullptr) : Json(static_cast<double>(s.step.ps()) / 1e6)}});
+  if (!run.goals.empty()) j["goals"] = Json::parse(goals_json(run.goals));
   j["assumptions"] = run.assumptions;
   return j.dump(2) + "\n";
 }

@@ -48,9 +48,9 @@ Value& at(Value& root, std::initializer_list<std::string_view> path, const workl
 
 class Applier {
  public:
-  Applier(const ScenarioFile& scenario, const Elements& elements)
-      : elements_{elements}, cluster_{elements.cluster()}, out_{scenario, {}, {}, {}, {}} {
-    plan_ = plan_of(scenario);
+  Applier(Faulted before, const Elements& elements)
+      : elements_{elements}, cluster_{elements.cluster()}, out_{std::move(before)} {
+    plan_ = plan_of(out_.scenario);
     world_ = plan_ && plan_->gpus > 0 ? plan_->gpus : cluster_.ranks();
   }
 
@@ -316,7 +316,11 @@ double goodput_share(const topologies::Cluster& cluster, const Element& e, doubl
 }
 
 Faulted apply(const ScenarioFile& scenario, const Elements& elements, std::span<const Fault> faults) {
-  Applier applier{scenario, elements};
+  return apply(Faulted{scenario, {}, {}, {}, {}}, elements, faults);
+}
+
+Faulted apply(const Faulted& before, const Elements& elements, std::span<const Fault> faults) {
+  Applier applier{before, elements};
   for (const auto& f : faults) applier.add(f);
   return applier.take();
 }

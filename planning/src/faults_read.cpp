@@ -70,7 +70,7 @@ class Reader {
         named = v;
         out.kind = static_cast<FaultKind>(i);
       }
-    const bool readable = kinds == 1 && numbers(f, out, item);
+    const bool readable = kinds == 1 && numbers(f, out);
     if (const auto* v = f.find("at"))
       if (const auto t = span_of(problems_, *v, "at", true)) out.at = *t;
     if (const auto* v = f.find("for")) {
@@ -99,7 +99,7 @@ class Reader {
   }
 
  private:
-  bool numbers(Fields& f, Fault& out, const Value& item) {
+  bool numbers(Fields& f, Fault& out) {
     const auto before = problems_.count();
     if (out.kind == FaultKind::slow) {
       if (const auto* v = f.need("factor")) {
@@ -122,7 +122,6 @@ class Reader {
           out.bit_error_rate = *x;
       }
     if (out.kind == FaultKind::degrade) to_ = f.need("to");
-    (void)item;
     return problems_.count() == before;
   }
 
@@ -252,7 +251,7 @@ std::vector<Fault> read_faults(Problems& problems, const Value& v, const Element
 
 std::vector<Fault> faults_of(const workloads::ScenarioFile& scenario, const Elements& elements) {
   const auto* v = scenario.root.is_map() ? scenario.root.get("faults") : nullptr;
-  if (v == nullptr) return {};
+  if (v == nullptr || v->kind == Value::Kind::null) return {};
   Problems problems;
   auto faults = read_faults(problems, *v, elements);
   problems.throw_if_any();

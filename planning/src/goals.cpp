@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 namespace linkcast::planning {
 namespace {
@@ -239,6 +240,7 @@ std::string to_text(Metric metric, double v) {
 
 std::string verdict_text(const Judged& j) {
   if (!j.known) return fmt::format("not known: {}", j.why);
+  if (!j.why.empty()) return fmt::format("missed: {}", j.why);
   const auto value = to_text(j.goal.metric, j.value);
   const auto sure = j.confidence >= 0.995 || j.confidence <= 0.005
                         ? std::string{}
@@ -246,6 +248,46 @@ std::string verdict_text(const Judged& j) {
                                       j.met ? "meets" : "does not");
   if (j.met) return fmt::format("met with {}, {:.1f} % to spare{}", value, j.margin_percent, sure);
   return fmt::format("missed with {}, by {:.1f} %{}", value, -j.margin_percent, sure);
+}
+
+std::string goals_text(std::span<const Judged> goals) {
+  if (goals.empty()) return {};
+  std::string out = "\ngoals (+ met, - missed, ? not known)\n";
+  for (const auto& j : goals)
+    out += fmt::format("  {} {}: {}\n", !j.known ? "?" : j.met ? "+" : "-", j.goal.text, verdict_text(j));
+  return out;
+}
+
+std::string goals_json(std::span<const Judged> goals) {
+  auto out = nlohmann::ordered_json::array();
+  for (const auto& j : goals) {
+    nlohmann::ordered_json g{
+        {"goal", j.goal.text}, {"known", j.known}, {"met", j.known && j.met}, {"text", verdict_text(j)}};
+    if (j.known && j.why.empty()) {
+      g["value"] = j.value;
+      g["unit"] = unit_of(j.goal.metric);
+      g["value_text"] = to_text(j.goal.metric, j.value);
+      g["margin_percent"] = j.margin_percent;
+      g["confidence"] = j.confidence;
+    }
+    out.push_back(std::move(g));
+  }
+  return out.dump();
+}
+
+std::vector<Judged> judged_outage(std::span<const Goal> goals) {
+  std::vector<Judged> out;
+  for (const auto& g : goals) switch (g.metric) {
+      case Metric::capex:
+      case Metric::power:
+      case Metric::network_share:
+      case Metric::cost_per_gpu_hour:
+        out.push_back({g, false, "`linkcast cost` knows it", 0, false, 0, 0});
+        break;
+      default:
+        out.push_back({g, true, "the job cannot run", 0, false, 0, 0});
+    }
+  return out;
 }
 
 }  // namespace linkcast::planning

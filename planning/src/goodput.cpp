@@ -11,6 +11,7 @@
 #include <numeric>
 #include <thread>
 
+#include "counter_random.hpp"
 #include "goodput_trial.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "quantities.hpp"
@@ -22,14 +23,6 @@ constexpr double seconds_per_year = 365.25 * 86400;
 constexpr double most_in_all = 1e8;    // events of all trials: some ten seconds of one core
 constexpr double most_failures = 1e6;  // expected in one trial; more is no machine that anyone runs a job on
 
-/// SplitMix64 (Steele, Lea, Flood 2014): its finaliser spreads a counter over all 64 bits.
-constexpr std::uint64_t mixed(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-constexpr std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
-
 /// Draw n of a stream is a function of (seed, trial, stream, n) alone: the same on any thread, and the same failures
 /// whatever else a study changes.
 class Draws {
@@ -37,7 +30,7 @@ class Draws {
   Draws(std::uint64_t seed, std::uint64_t trial, std::uint64_t stream)
       : state_{mixed(mixed(mixed(seed + golden) ^ (trial + golden)) ^ stream)} {}
   /// In [0, 1).
-  double next() { return static_cast<double>(mixed(state_ += golden) >> 11) * 0x1p-53; }
+  double next() { return unit_interval(mixed(state_ += golden)); }
 
  private:
   std::uint64_t state_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "counter_random.hpp"
 #include "linkcast/workloads/trace_value.hpp"
 
 namespace linkcast::planning {
@@ -20,13 +21,8 @@ class Hash {
     state_ = (state_ ^ 0x1f) * 0x100000001b3ULL;  // where a text ends counts
     return *this;
   }
-  /// Mixed once more, so that near inputs are far apart (the finaliser of SplitMix64; Steele, Lea, Flood, OOPSLA 2014).
-  std::uint64_t value() const {
-    auto z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
+  /// Mixed once more, so that near inputs are far apart.
+  std::uint64_t value() const { return mixed(state_); }
   std::string text() const;
 
  private:

@@ -90,8 +90,11 @@ std::string interference_text(const Interference& r) {
   std::size_t width = 3;
   for (const auto& j : r.jobs) width = std::max(width, j.name.size());
   const auto* most = r.jobs.empty() ? nullptr : &*std::ranges::max_element(r.jobs, {}, &JobOutcome::slowdown);
-  auto out = fmt::format("{}\n{}, {} nodes, {} jobs\n\n", r.title, r.topology, r.nodes, r.jobs.size());
-  if (most == nullptr || most->worst_slowdown == 1)
+  auto out = fmt::format("{}\n{}, {} node{}, {} job{}\n\n", r.title, r.topology, r.nodes, r.nodes == 1 ? "" : "s",
+                         r.jobs.size(), r.jobs.size() == 1 ? "" : "s");
+  if (r.jobs.size() == 1)
+    out += "one job: nothing slows it\n";
+  else if (most == nullptr || most->worst_slowdown == 1)
     out += "the jobs do not slow each other\n";
   else
     out += fmt::format("'{}' loses most: it takes {:.2f} times as long as alone ({:.2f} at worst), held back by {}\n",

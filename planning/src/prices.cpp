@@ -7,6 +7,7 @@
 
 #include "embedded_data.hpp"
 #include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/workloads/scenario_machine.hpp"
 #include "linkcast/workloads/trace_fields.hpp"
 #include "price_amount.hpp"
 #include "prices_data.hpp"
@@ -243,6 +244,18 @@ std::shared_ptr<const Prices> Prices::parse(std::string_view text, const std::st
   auto data = std::make_shared<Data>(*read_over(shipped()->data(), source_of(text, where), where, false));
   data->files.push_back(where);
   return std::make_shared<const Prices>(std::move(data));
+}
+
+std::shared_ptr<const Prices> Prices::of_scenario(const Value* v, const std::string& path, Problems& problems) {
+  if (v == nullptr || v->kind == Value::Kind::null) return shipped();
+  const auto slash = path.rfind('/');
+  const auto folder = slash == std::string::npos ? std::string{} : path.substr(0, slash);
+  try {
+    return v->is_scalar() ? read(workloads::beside(folder, v->text)) : parse(workloads::written_in_place(*v), path);
+  } catch (const sim::InputError& e) {
+    workloads::trace::relocate(problems, v->place, e);
+    return shipped();
+  }
 }
 
 PartPrice times(PartPrice p, double k) {

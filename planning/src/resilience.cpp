@@ -10,8 +10,11 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 
+#include "counter_random.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/workloads/step.hpp"
 #include "resilience_goodput.hpp"
@@ -23,12 +26,9 @@ namespace {
 
 using workloads::ScenarioFile;
 
-/// SplitMix64 as a counter-based stream: the n-th number of a seed.
+/// The n-th number of a seed.
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t n) {
-  auto z = seed * 0x9e3779b97f4a7c15ULL + (n + 1) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
+  return mixed(seed * golden + (n + 1) * 0xbf58476d1ce4e5b9ULL);
 }
 
 /// What faults do to all targets together.
@@ -74,9 +74,7 @@ class Worker {
   }
 
   Evaluation evaluated(const Target& t, const std::vector<Fault>& faults) {
-    auto all = t.standing;
-    all.insert(all.end(), faults.begin(), faults.end());
-    return evaluate(evaluator_, apply(t.scenario, *t.elements, all));
+    return evaluate(evaluator_, apply(t.scenario, *t.elements, faults));
   }
 
   const std::vector<Target>& targets_;
@@ -94,12 +92,13 @@ void on_all_cores(std::size_t n, const std::vector<Target>& targets, const Resil
   std::mutex lock;
   std::map<std::size_t, std::exception_ptr> failed;
   const auto work = [&] {
-    Worker worker{targets, options};
+    std::optional<Worker> worker;
     while (!options.stop.stop_requested()) {
       const auto i = next++;
       if (i >= n) return;
-      try {
-        task(worker, i);
+      try {  // an exception that leaves a thread ends the program: the worker's too is caught
+        if (!worker) worker.emplace(targets, options);
+        task(*worker, i);
       } catch (...) {
         const std::scoped_lock hold{lock};
         failed.emplace(i, std::current_exception());
@@ -118,20 +117,27 @@ void on_all_cores(std::size_t n, const std::vector<Target>& targets, const Resil
 }
 
 /// One fault of one class of parts. Where a part lies decides nothing of its surroundings, but something of what ranks
-/// do: the root of a tree sends half of what others send. So a few members spread over the class are tried, and the one
-/// that costs most stands for it.
+/// do: the first and the last node of a tree send less than those between, and the first NICs of a node carry one
+/// channel more than others where channels do not divide evenly. So a few members are tried, and the one that costs
+/// most stands for the class.
 struct Case {
   std::vector<Fault> tries;
   std::int64_t count = 0;
 };
-constexpr std::size_t tries_per_class = 3;
 
-std::vector<std::size_t> spread(const std::vector<std::size_t>& members) {
-  std::vector<std::size_t> out{members.front()};
-  for (std::size_t k = 1; k < tries_per_class; ++k) {
-    const auto m = members[k * members.size() / tries_per_class];
-    if (m != out.back()) out.push_back(m);
-  }
+/// The first part of the first node, of those at a third and two thirds of the way, and a middle part of the middle
+/// node. What lies in no node is a node of its own.
+std::vector<std::size_t> spread(std::span<const Element> parts, const std::vector<std::size_t>& members) {
+  std::vector<std::size_t> starts;  // of nodes, among the members, which are in the order of nodes
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (i == 0 || parts[members[i]].node < 0 || parts[members[i]].node != parts[members[i - 1]].node)
+      starts.push_back(i);
+  const auto nodes = starts.size();
+  starts.push_back(members.size());
+  const auto middle = (starts[nodes / 2] + starts[nodes / 2 + 1]) / 2;
+  std::vector<std::size_t> out;
+  for (const auto i : {starts[0], starts[nodes / 3], middle, starts[2 * nodes / 3]})
+    if (std::ranges::find(out, members[i]) == out.end()) out.push_back(members[i]);
   return out;
 }
 
@@ -187,7 +193,8 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[std::min(sorted.size() - 1, i == 0 ? 0 : i - 1)];
 }
 
-/// Distinct pairs of parts, each part as likely as any other; a bundle counts for each of its cables.
+/// Distinct pairs of parts, each part as likely as any other; a bundle counts for each of its cables. All pairs where
+/// there are no more than are wanted.
 std::vector<std::pair<std::size_t, std::size_t>> sample_pairs(std::span<const Element> parts, int pairs,
                                                               std::uint64_t seed) {
   std::vector<std::int64_t> up_to;
@@ -199,13 +206,25 @@ std::vector<std::pair<std::size_t, std::size_t>> sample_pairs(std::span<const El
     const auto at = static_cast<std::int64_t>(random_bits(seed, n) % static_cast<std::uint64_t>(sum));
     return static_cast<std::size_t>(std::ranges::upper_bound(up_to, at) - up_to.begin());
   };
-  std::uint64_t n = 0;
-  for (int i = 0; i < pairs; ++i) {
-    const auto a = pick(n++);
-    auto b = pick(n++);
-    while (a == b) b = pick(n++);
-    out.emplace_back(std::min(a, b), std::max(a, b));
-  }
+  const auto wanted = static_cast<std::size_t>(pairs);
+  const double there_are = 0.5 * static_cast<double>(parts.size()) * static_cast<double>(parts.size() - 1);
+  // Where most pairs are wanted, or a few parts are far more likely than the rest, drawing would take for ever: what
+  // is still missing after so many draws is filled up in order.
+  const auto most_draws = 64 * static_cast<std::uint64_t>(wanted) + 1024;
+  std::set<std::pair<std::size_t, std::size_t>> known;
+  const auto add = [&](std::size_t a, std::size_t b) {
+    const auto pair = std::minmax(a, b);
+    if (known.insert(pair).second) out.emplace_back(pair);
+  };
+  if (static_cast<double>(wanted) < there_are)
+    for (std::uint64_t n = 0; out.size() < wanted && n < most_draws;) {
+      const auto a = pick(n++);
+      auto b = pick(n++);
+      while (a == b && n < most_draws) b = pick(n++);
+      if (a != b) add(a, b);
+    }
+  for (std::size_t a = 0; a < parts.size() && out.size() < wanted; ++a)
+    for (std::size_t b = a + 1; b < parts.size() && out.size() < wanted; ++b) add(a, b);
   return out;
 }
 
@@ -266,7 +285,7 @@ Resilience study_resilience(const ScenarioFile& scenario, const ResilienceStudy&
   for (std::size_t c = 0; c < classes.size(); ++c) {
     for (const auto m : classes[c].members) class_of[m] = c;
     first_case.push_back(cases.size());
-    for (const auto m : spread(classes[c].members)) {
+    for (const auto m : spread(parts, classes[c].members)) {
       auto faults = faults_of_part(parts[m], study, set.computes);
       for (std::size_t i = 0; i < faults.size(); ++i) {
         if (m == classes[c].members.front()) cases.push_back({{}, classes[c].count});
@@ -327,7 +346,7 @@ Resilience study_resilience(const ScenarioFile& scenario, const ResilienceStudy&
   if (out.interrupted) return out;
   add_goodput(out, expected, set.elements->cluster(), options.threads);
   Evaluator evaluator{options.profile, options.stop};
-  add_goals(out, expected, set.targets.front().scenario, evaluator);
+  add_goals(out, expected, set.targets.front().scenario.scenario, set.elements->cluster(), evaluator);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "linkcast/planning/cost.hpp"
 #include "linkcast/planning/failure_rates.hpp"
 #include "linkcast/planning/goals.hpp"
 #include "linkcast/planning/resilience.hpp"
@@ -15,14 +16,16 @@ struct Expectations {
   Reliability reliability;
   std::shared_ptr<const FailureRates> rates;
   std::vector<Goal> goals;
+  std::shared_ptr<const Prices> prices;
 };
 /// Throws sim::InputError.
 Expectations read_expectations(const workloads::ScenarioFile& scenario);
 
 /// Fills `goodput`.
 void add_goodput(Resilience& r, const Expectations& expected, const topologies::Cluster& cluster, int threads);
-/// Judges the goals by what is known here. `scenario`, `evaluator`: for goals on a collective.
+/// Judges the goals by what is known here. `scenario`, `evaluator`: for goals on a collective; `cluster`: for those on
+/// what it costs.
 void add_goals(Resilience& r, const Expectations& expected, const workloads::ScenarioFile& scenario,
-               Evaluator& evaluator);
+               const topologies::Cluster& cluster, Evaluator& evaluator);
 
 }  // namespace linkcast::planning

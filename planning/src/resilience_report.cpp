@@ -108,9 +108,7 @@ std::string to_text(const Resilience& r, std::size_t most_rows) {
                            w.outage ? "outage: " + w.outage_reason : slowdown_text(w.slowdown));
   }
   if (r.goodput) out += "\n" + to_text(*r.goodput);
-  if (!r.goals.empty()) out += "\ngoals (+ met, - missed, ? not known)\n";
-  for (const auto& g : r.goals)
-    out += fmt::format("  {} {}: {}\n", !g.known ? "?" : g.met ? "+" : "-", g.goal.text, verdict_text(g));
+  out += goals_text(r.goals);
   for (const auto& a : r.assumptions) out += fmt::format("note: {}\n", a);
   return out;
 }
@@ -173,18 +171,7 @@ std::string to_json(const Resilience& r) {
     j["pairs"] = nullptr;
   }
   j["goodput"] = r.goodput ? Json::parse(json_report(*r.goodput)) : Json(nullptr);
-  j["goals"] = Json::array();
-  for (const auto& g : r.goals) {
-    Json goal{{"goal", g.goal.text}, {"known", g.known}, {"met", g.known && g.met}, {"text", verdict_text(g)}};
-    if (g.known) {
-      goal["value"] = g.value;
-      goal["unit"] = unit_of(g.goal.metric);
-      goal["value_text"] = to_text(g.goal.metric, g.value);
-      goal["margin_percent"] = g.margin_percent;
-      goal["confidence"] = g.confidence;
-    }
-    j["goals"].push_back(std::move(goal));
-  }
+  j["goals"] = Json::parse(goals_json(r.goals));
   j["assumptions"] = r.assumptions;
   j["interrupted"] = r.interrupted;
   return j.dump(2) + "\n";

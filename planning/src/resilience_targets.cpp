@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "linkcast/planning/jobs.hpp"
 #include "linkcast/sim/diagnostic.hpp"
@@ -41,18 +43,51 @@ std::vector<Fault> standing_faults(const ScenarioFile& s, const Elements& elemen
   return faults;
 }
 
-void add_target(TargetSet& set, Evaluator& evaluator, std::string name, ScenarioFile scenario,
+void add_target(TargetSet& set, Evaluator& evaluator, std::string name, const ScenarioFile& scenario,
                 std::span<const Fault> standing) {
-  Target t{std::move(name), std::move(scenario), nullptr, {}, {}};
-  t.elements = std::make_shared<const Elements>(evaluator.cluster(t.scenario));
-  t.standing = t.own(standing);
-  t.baseline = evaluate(evaluator, apply(t.scenario, *t.elements, t.standing));
+  Target t{std::move(name), {}, std::make_shared<const Elements>(evaluator.cluster(scenario)), {}};
+  t.scenario = apply(scenario, *t.elements, t.own(standing));
+  t.baseline = evaluate(evaluator, t.scenario);
   if (t.baseline.outage)
     throw sim::InputError(
         fmt::format("{} cannot run as the scenario has it: {}",
                     t.name.empty() ? "the job" : fmt::format("job '{}'", t.name), t.baseline.outage_reason),
         "take the faults and overrides out that stop it");
+  // What broke already is another part than those that still work.
+  if (!standing.empty()) t.elements = std::make_shared<const Elements>(evaluator.cluster(t.scenario.scenario));
   set.targets.push_back(std::move(t));
+}
+
+/// The scenario as it stands. Slow GPUs are no change of the machine: they are roles.
+ScenarioFile with_standing(const ScenarioFile& s, const Elements& elements, std::span<const Fault> standing) {
+  std::vector<Fault> parts;
+  std::ranges::copy_if(standing, std::back_inserter(parts), [](const Fault& f) { return f.kind != FaultKind::slow; });
+  return apply(s, elements, parts).scenario;
+}
+
+/// `role`, and ranks that standing faults make slow are alike only where they are as slow.
+std::function<int(int)> with_slow(const std::function<int(int)>& role, const Elements& elements,
+                                  std::span<const Fault> standing) {
+  const int each = elements.cluster().gpus_per_node();
+  std::map<int, double> slow;
+  for (const auto& f : standing) {
+    if (f.kind != FaultKind::slow || f.element.job_node < 0) continue;
+    auto ranks = elements.nearest_ranks(f.element);
+    if (f.element.kind == ElementKind::node) {
+      ranks.clear();
+      for (int i = 0; i < each; ++i) ranks.push_back(f.element.job_node * each + i);
+    }
+    for (const int rank : ranks) slow[rank] = std::max(slow[rank], f.factor);
+  }
+  if (slow.empty()) return role;
+  std::map<std::pair<int, double>, int> known;
+  std::vector<int> out;
+  for (int rank = 0; rank < elements.cluster().ranks(); ++rank) {
+    const auto at = slow.find(rank);
+    const std::pair key{role(rank), at == slow.end() ? 1.0 : at->second};
+    out.push_back(known.try_emplace(key, static_cast<int>(known.size())).first->second);
+  }
+  return [out = std::move(out)](int rank) { return out[static_cast<std::size_t>(rank)]; };
 }
 
 /// A pipeline stage of a step; -1: a GPU that the workload does not use.
@@ -92,7 +127,7 @@ ScenarioFile alone(const ScenarioFile& all, const JobSet& set, std::size_t job) 
 TargetSet of_jobs(const ScenarioFile& scenario, std::shared_ptr<const topologies::Profile> profile,
                   Evaluator& evaluator) {
   TargetSet out;
-  const auto jobs = read_jobs(scenario, std::move(profile));
+  const auto jobs = read_jobs(scenario, profile);
   out.title = title_of(scenario);
   out.elements = std::make_shared<const Elements>(jobs.cluster);
   const auto standing = standing_faults(scenario, *out.elements, out);
@@ -107,13 +142,17 @@ TargetSet of_jobs(const ScenarioFile& scenario, std::shared_ptr<const topologies
       for (int l = 0; l < each; ++l)
         place[static_cast<std::size_t>(nodes[n] * each + l)] = {static_cast<int>(j), static_cast<int>(n) * each + l};
     out.computes = out.computes || plans.back().has_value();
-    add_target(out, evaluator, jobs.jobs[j].name, std::move(s), standing);
+    add_target(out, evaluator, jobs.jobs[j].name, s, standing);
   }
+  if (!standing.empty())
+    out.elements = std::make_shared<const Elements>(
+        read_jobs(with_standing(scenario, *out.elements, standing), std::move(profile)).cluster);
   // Each job has its stages; GPUs that nobody has are alike.
   out.role = [place = std::move(place), plans = std::move(plans)](int rank) {
     const auto [job, own] = place[static_cast<std::size_t>(rank)];
     return job < 0 ? -1 : job * 100'000 + stage_of(plans[static_cast<std::size_t>(job)], own);
   };
+  out.role = with_slow(out.role, *out.elements, standing);
   out.assumptions.push_back(
       "each job is timed alone on its nodes: what jobs do to each other is `linkcast run`'s answer");
   return out;
@@ -128,10 +167,12 @@ TargetSet targets_of(const ScenarioFile& scenario, std::shared_ptr<const topolog
   TargetSet out;
   out.title = title_of(scenario);
   out.elements = std::make_shared<const Elements>(evaluator.cluster(scenario));
-  add_target(out, evaluator, {}, scenario, standing_faults(scenario, *out.elements, out));
+  const auto standing = standing_faults(scenario, *out.elements, out);
+  add_target(out, evaluator, {}, scenario, standing);
   const auto plan = plan_of(scenario);
   out.computes = plan.has_value();
-  out.role = [plan](int rank) { return stage_of(plan, rank); };
+  out.role = with_slow([plan](int rank) { return stage_of(plan, rank); }, *out.elements, standing);
+  out.elements = out.targets.front().elements;
   if (!plan && workloads::workload_kind(scenario) == workloads::WorkloadKind::recording)
     out.assumptions.push_back(
         "a trace shows what its recorded ranks meet: a fault that only the others would meet is not seen, and no GPU "

@@ -16,10 +16,9 @@
 namespace linkcast::planning {
 
 struct Target {
-  std::string name;  // of the job
-  workloads::ScenarioFile scenario;
-  std::shared_ptr<const Elements> elements;
-  std::vector<Fault> standing;  // the scenario's own, for the whole run
+  std::string name;                          // of the job
+  Faulted scenario;                          // with its own faults, those for the whole run
+  std::shared_ptr<const Elements> elements;  // of that
   Evaluation baseline;
 
   /// The faults as this job's machines and nodes are counted; a part that it does not know is none of it.
@@ -29,8 +28,8 @@ struct Target {
 struct TargetSet {
   std::string title;
   std::vector<Target> targets;
-  std::shared_ptr<const Elements> elements;  // of all of them
-  std::function<int(int rank)> role;         // of a rank of those: job and pipeline stage
+  std::shared_ptr<const Elements> elements;  // of all of them, with the scenario's own faults
+  std::function<int(int rank)> role;         // of a rank of those: job, pipeline stage, how slow it is already
   bool computes = false;
   std::vector<std::string> assumptions;
 };

@@ -150,7 +150,8 @@ struct Study::Impl {
   void check_planning() {
     prices = prices_of(scenario);
     if (const auto* v = said(scenario.root, "reliability")) static_cast<void>(Reliability::read(v, problems));
-    if (const auto* v = said(scenario.root, "rates")) static_cast<void>(FailureRates::of_scenario(*v, problems));
+    if (const auto* v = said(scenario.root, "rates"))
+      static_cast<void>(FailureRates::of_scenario(*v, scenario.folder(), problems));
     if (const auto* v = said(scenario.root, "jobs"))
       problems.add(*v, "jobs run side by side, and have no single time", "`linkcast run` compares them");
   }
@@ -211,23 +212,16 @@ struct Study::Impl {
     Problems found;
     const auto reliability = Reliability::read(wanted, found);
     const auto* v = said(s.root, "rates");
-    const auto rates = v != nullptr ? FailureRates::of_scenario(*v, found) : FailureRates::shipped();
+    const auto rates = v != nullptr ? FailureRates::of_scenario(*v, s.folder(), found) : FailureRates::shipped();
     found.throw_if_any();
     return simulate(reliability, parts_of_cluster(cluster, *rates, reliability.rates), 1);
   }
 
   std::shared_ptr<const Prices> prices_of(const ScenarioFile& s) const {
-    const auto* v = said(s.root, "prices");
-    if (v == nullptr) return Prices::shipped();
     Problems found;
-    try {
-      return v->is_scalar() ? Prices::read(workloads::beside(s.folder(), v->text))
-                            : Prices::parse(workloads::written_in_place(*v), s.path);
-    } catch (const sim::InputError& e) {
-      workloads::trace::relocate(found, v->place, e);
-    }
+    auto out = Prices::of_scenario(said(s.root, "prices"), s.path, found);
     found.throw_if_any();
-    return nullptr;
+    return out;
   }
 };
 

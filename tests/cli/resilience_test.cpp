@@ -90,3 +90,64 @@ TEST_CASE("run: faults change the run, an outage is an answer, faults at a time 
   CHECK(with("[{degrade: 'node[1].nic[0]', to: 0.5}]").status == 0);
   CHECK(with("[{degrade: 'node[1].nic[9]', to: 0.5}]").status == 2);
 }
+
+TEST_CASE("run: goals are judged with faults too", "[resilience]") {
+  const Folder folder;
+  const auto scenario = folder.file(
+      "s.yaml", two_machines + "goals: [\"step_time <= 1 us\", \"slowdown <= 1000\", \"capex <= 1 USD\"]\n");
+  const auto with = [&](const std::string& faults, const std::string& more = "") {
+    return typed("run " + scenario + " --set \"faults=" + faults + "\" " + more);
+  };
+  const std::string outage = "[{fail: 'node[1]'}]", timed = "[{fail: 'node[1]', at: 10 s, for: 20 s}]";
+  const auto dead = with(outage);
+  CHECK(dead.status == 1);
+  CHECK(dead.out.find("- step_time <= 1 us: missed: the job cannot run") != std::string::npos);
+  CHECK(dead.out.find("? capex <= 1 USD: not known") != std::string::npos);
+  CHECK(json::parse(with(outage, "--json").out)["goals"][0]["met"] == false);
+  CHECK(with(outage, "--set goals=~").status == 0);
+  CHECK(with(outage, "--set \"goals=capex <= 1 USD\"").status == 0);  // what is not known is not missed
+
+  const auto run = with(timed, "--set duration=1h");
+  CHECK(run.status == 1);
+  CHECK(run.out.find("- step_time <= 1 us: missed with") != std::string::npos);
+  CHECK(run.out.find("+ slowdown <= 1000: met") != std::string::npos);
+  CHECK(run.out.find("? capex <= 1 USD: not known") != std::string::npos);
+  CHECK(run.out.find("step_time is its duration over the steps done and kept") != std::string::npos);
+  const auto answer = json::parse(with(timed, "--set duration=1h --json").out);
+  CHECK(answer["goals"][0]["value"].get<double>() == Approx(3600 / answer["steps"].get<double>()));
+  CHECK(with(timed, "--set duration=1h --set \"goals=step_time <= 1 s\"").status == 0);
+}
+
+TEST_CASE("resilience: what it cannot know is said, and is no failure", "[resilience]") {
+  const Folder folder;
+  const auto scenario = folder.file("s.yaml", two_machines + "goals: [\"mfu >= 40 %\", \"step_time <= 1 s\"]\n");
+  const auto ran = typed("resilience " + scenario + " --kinds gpu");
+  CHECK(ran.status == 0);
+  CHECK(ran.out.find("? mfu >= 40 %: not known") != std::string::npos);
+}
+
+TEST_CASE("resilience: a file of rates lies beside the scenario, also by --set", "[resilience]") {
+  const Folder folder;
+  const auto scenario = folder.file("s.yaml", two_machines);
+  fs::create_directories(folder.path / "dir");
+  folder.file("dir/rates.yaml", "schema: linkcast.failure-rates/1\nrates: {faulty GPU: {rate: 90 %/year}}\n");
+  const auto there = typed("resilience " + scenario + " --kinds gpu --json --set rates=dir/rates.yaml");
+  REQUIRE(there.status == 0);
+  const auto inside = folder.file("in.yaml", two_machines + "rates: dir/rates.yaml\n");
+  CHECK(json::parse(typed("resilience " + inside + " --kinds gpu --json").out)["goodput"] ==
+        json::parse(there.out)["goodput"]);
+  CHECK(json::parse(typed("resilience " + scenario + " --kinds gpu --json").out)["goodput"] !=
+        json::parse(there.out)["goodput"]);
+}
+
+TEST_CASE("run: jobs with a goal that is of one job alone", "[resilience]") {
+  const Folder folder;
+  const auto scenario = folder.file("j.yaml",
+                                    "topology: dgx-h100\nnodes: 2\njobs: [{name: a, nodes: 2, workload: {collective: "
+                                    "{op: all_reduce, size: 64 MiB}}}]"
+                                    "\ngoals: [\"step_time <= 1 us\"]\n");
+  const auto ran = typed("run " + scenario);
+  CHECK(ran.status == 0);
+  CHECK(ran.out.find("? step_time <= 1 us: not known") != std::string::npos);
+  CHECK(ran.out.find("1 job\n") != std::string::npos);
+}

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     workloads::trace::Problems problems;
     const auto value = workloads::trace::parse_yaml(source, problems);
     planning::Reliability::read(&value, problems);
-    if (value.is_map()) planning::FailureRates::of_scenario(value, problems);  // else a path
+    if (value.is_map()) planning::FailureRates::of_scenario(value, "", problems);  // else a path
     problems.throw_if_any();
   } catch (const sim::InputError&) {  // NOLINT(bugprone-empty-catch)
   }

@@ -3,6 +3,7 @@
 
 #include "../../planning/src/tiling.hpp"
 #include "catch.hpp"
+#include "linkcast/sim/diagnostic.hpp"
 
 namespace {
 
@@ -27,6 +28,26 @@ Phases job(std::vector<std::pair<unsigned, double>> load, double seconds = 1) {
   flow.seconds = seconds;
   phase.flows.push_back(flow);
   return {phase};
+}
+
+TEST_CASE("what is known of states is bounded, and how much of it is kept changes no answer") {
+  // Four jobs of six phases each on two cables: 7^3 = 343 states beside each phase.
+  const auto table = cables(2);
+  std::vector<Phases> jobs(4);
+  for (std::size_t j = 0; j < jobs.size(); ++j)
+    for (unsigned q = 0; q < 6; ++q) {
+      jobs[j].push_back(job({{q % 2, 2 + q + static_cast<double>(j)}}).front());
+      jobs[j].back().occupancy = 0.1;
+    }
+  std::vector<const Phases*> all;
+  for (const auto& j : jobs) all.push_back(&j);
+  const planning::PhaseTable occupancy(4, std::vector<double>(6, 0.1));
+  Contention large{table, all}, small{table, all, {std::size_t{1} << 30, 1000}};
+  CHECK(large.expected(occupancy) == small.expected(occupancy));
+  CHECK(large.worst(occupancy) == small.worst(occupancy));
+  CHECK(small.known_bytes() <= 1000);
+  CHECK(large.known_bytes() > 100'000);  // 7^4 - 1 states of more than 128 bytes
+  CHECK_THROWS_AS((Contention{table, all, {100, 100}}), sim::InputError);
 }
 
 TEST_CASE("two jobs that fill one cable get half each") {

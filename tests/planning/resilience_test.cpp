@@ -1,9 +1,12 @@
 // Every distinct single fault: classes that are counted by hand, one member that stands for all, pairs, bad input.
 #include "linkcast/planning/resilience.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "catch.hpp"
 #include "faults_support.hpp"
@@ -162,6 +165,137 @@ TEST_CASE("faults that the scenario has already are in the baseline", "[resilien
   CHECK(broken.baseline.time > plain.baseline.time);
   CHECK_THROWS_WITH(studied(two_units + all_reduce + "faults: [{fail: \"node[0]\"}]\n"),
                     ContainsText("the job cannot run as the scenario has it"));
+}
+
+namespace {
+
+std::int64_t parts_in(const Resilience& r) {
+  std::int64_t sum = 0;
+  for (const auto& row : r.rows)
+    if (row.fault == FaultKind::fail) sum += row.count;
+  return sum;
+}
+
+double worst_slowdown(const Resilience& r) { return std::ranges::max(r.rows, {}, &FaultRow::slowdown).slowdown; }
+
+}  // namespace
+
+TEST_CASE("what is broken already is not broken again, and makes its neighbours a class of their own", "[resilience]") {
+  // Two machines, one dead NIC: as a fault or as an override it is the same machine, of which 15 of 16 NICs are left.
+  const std::string text =
+      "topology: dgx-h100\nnodes: 2\nnetwork: {type: rail_optimised, switch: qm9700, nodes_per_unit: 2}\n"
+      "env: {NCCL_ALGO: Ring}\n" +
+      all_reduce;
+  const auto fault = studied(text + "faults: [{fail: \"node[0].nic[0]\"}]\n", only({ElementKind::nic}));
+  const auto down = studied(text + "overrides: [{nic: \"node[0].nic[0]\", state: down}]\n", only({ElementKind::nic}));
+  CHECK(parts_in(fault) == 15);
+  CHECK(parts_in(down) == 15);
+  CHECK(std::ranges::find(fault.rows, "node[0].nic[0]", &FaultRow::element) == fault.rows.end());
+  CHECK(fault.baseline.time == down.baseline.time);
+  CHECK(classes(fault) == classes(down));
+  CHECK(worst_slowdown(fault) == worst_slowdown(down));
+}
+
+TEST_CASE("a share is one of what a degraded link still has", "[resilience]") {
+  // A NIC at half of its rate that halves again is at a quarter: 4 / 2 = 2 times as slow where it bounds everything.
+  const auto r = studied(
+      two_units + "env: {NCCL_ALGO: Ring}\n" + all_reduce + "faults: [{degrade: \"node[0].nic[0]\", to: 0.5}]\n",
+      only({ElementKind::nic}, true));
+  const auto quarter =
+      with_faults(two_units + "env: {NCCL_ALGO: Ring}\n" + all_reduce, "{degrade: \"node[0].nic[0]\", to: 0.25}");
+  const auto row = std::ranges::find_if(
+      r.rows, [](const FaultRow& x) { return x.element == "node[0].nic[0]" && x.fault == FaultKind::degrade; });
+  REQUIRE(row != r.rows.end());
+  CHECK(row->count == 1);
+  CHECK(row->time == quarter.time);
+}
+
+TEST_CASE("a GPU that is slow already is not like the others", "[resilience]") {
+  const auto c = classes(
+      studied(two_units + step + "faults: [{slow: \"node[0].gpu[3]\", factor: 1.2}]\n", only({ElementKind::gpu})));
+  // Its stage is machines 0 and 1. In its own machine: itself, 3 at its CPU, 4 at the other; in machine 1: that on its
+  // rail, 3 at that one's CPU, 4 at the other. The other stage has 16.
+  CHECK(c.at(ElementKind::gpu) == Count{1, 1, 3, 3, 4, 4, 16});
+}
+
+TEST_CASE("the row of a class is not far from its worst member, wherever that lies in NCCL's trees", "[resilience]") {
+  // NICs at half of their rate: in a tree the first and the last node send less than those between, and with
+  // five or ten nodes the channels load NIC 0 of each more than the others.
+  const std::string ideal = "{type: ideal}", rails = "{type: rail_optimised, switch: qm9700, nodes_per_unit: 10}";
+  struct Case {
+    int nodes;
+    std::string network;
+    const char* algorithm;
+  };
+  for (const auto& [nodes, network, algorithm] :
+       {Case{5, ideal, "Tree"}, Case{5, ideal, "NVLSTree"}, Case{5, rails, "Tree"}, Case{5, rails, "NVLSTree"},
+        Case{9, ideal, "NVLSTree"}, Case{10, rails, "Tree"}}) {
+    CAPTURE(nodes, network, algorithm);
+    const auto text = fmt::format("topology: dgx-h100\nnodes: {}\nnetwork: {}\nenv: {{NCCL_ALGO: {}}}\n{}", nodes,
+                                  network, algorithm, all_reduce);
+    auto study = only({ElementKind::nic}, true);
+    const auto r = studied(text, study);
+    const auto row = std::ranges::find(r.rows, FaultKind::degrade, &FaultRow::fault);
+    REQUIRE(row != r.rows.end());
+    REQUIRE(row->count == 8 * nodes);
+    Evaluator evaluator;
+    const auto s = scenario_of(text);
+    const Elements elements{evaluator.cluster(s)};
+    sim::Time worst, least = sim::Time::max();
+    for (const auto& e : elements.all()) {
+      if (e.kind != ElementKind::nic) continue;
+      Fault f;
+      f.kind = FaultKind::degrade;
+      f.share = study.width;
+      f.element = e;
+      const auto time = evaluate(evaluator, apply(s, elements, {&f, 1})).time;
+      worst = std::max(worst, time);
+      least = std::min(least, time);
+    }
+    CHECK(least.us() < 0.8 * worst.us());  // members differ
+    CHECK(row->time.us() >= 0.98 * worst.us());
+    CHECK(row->time <= worst);
+  }
+}
+
+TEST_CASE("pairs are distinct, and all of them where there are no more", "[resilience]") {
+  const auto distinct = [](const Resilience& r) {
+    std::set<std::pair<std::string, std::string>> seen;
+    for (const auto& w : r.pairs->worst) seen.insert(std::minmax(w.first, w.second));
+    return seen.size() == r.pairs->worst.size();
+  };
+  // A job on two of four machines: one pair of nodes.
+  CHECK(studied(two_units + all_reduce + "gpus: 16\n", only({ElementKind::node}, false, 20)).pairs->sampled == 1);
+  CHECK(studied(two_units + all_reduce + "gpus: 8\n", only({ElementKind::node}, false, 20)).pairs->sampled == 0);
+  const auto leaves = studied(two_units + all_reduce, only({ElementKind::spine, ElementKind::leaf}, false, 1000));
+  CHECK(leaves.pairs->sampled == 153);  // 18 switches: 18 x 17 / 2
+  const auto most = studied(two_units + all_reduce, only({ElementKind::node}, false, 5));
+  CHECK(most.pairs->sampled == 5);  // of 4 x 3 / 2 = 6
+  CHECK(distinct(studied(two_units + all_reduce, only({ElementKind::spine, ElementKind::leaf}, false, 100))));
+}
+
+TEST_CASE("goals that a study of faults can judge are judged", "[resilience]") {
+  const auto r = studied(
+      two_units + all_reduce +
+          "goals: [\"step_time <= 1 s\", \"busbw(all_reduce, 1 GiB) >= 1 GB/s\",\n"
+          "  \"algbw(all_reduce, 1 GiB) <= 1 GB/s\", \"slowdown <= 100\", \"goodput >= 1 %\", \"capex <= 1 B USD\",\n"
+          "  \"power <= 1 GW\", \"network_share <= 99 %\", \"cost_per_gpu_hour <= 1000 USD\", \"mfu >= 1 %\"]\n",
+      only({ElementKind::nic}));
+  REQUIRE(r.goals.size() == 10);
+  for (const auto& g : r.goals) {
+    CAPTURE(g.goal.text, verdict_text(g));
+    CHECK(g.known == (g.goal.metric != Metric::mfu));
+    CHECK(g.met == (g.known && g.goal.metric != Metric::algbw));
+  }
+}
+
+TEST_CASE("keys of a study that are '~' are as if not said", "[resilience]") {
+  ResilienceOptions options;
+  const auto plain = study_resilience(scenario_of(two_units + all_reduce), only({ElementKind::spine}), options);
+  const auto null = study_resilience(
+      scenario_of(two_units + all_reduce + "rates: ~\ngoals: ~\nreliability: ~\nprices: ~\nfaults: ~\n"),
+      only({ElementKind::spine}), options);
+  CHECK(to_json(plain) == to_json(null));
 }
 
 TEST_CASE("a wrong key of 'resilience' is refused with what there is", "[resilience]") {

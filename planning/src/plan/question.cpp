@@ -40,7 +40,8 @@ class Reader {
     if (const auto* v = said(root, "reliability")) {
       out_.reliability = Reliability::read(v, problems_);
       const auto* rates = said(root, "rates");
-      out_.rates = rates != nullptr ? FailureRates::of_scenario(*rates, problems_) : FailureRates::shipped();
+      out_.rates =
+          rates != nullptr ? FailureRates::of_scenario(*rates, scenario_.folder(), problems_) : FailureRates::shipped();
     }
     const auto* search = said(root, "search");
     if (search == nullptr) {

@@ -92,7 +92,8 @@ void judge(Page& page, const Json& study, const std::vector<Fault>& faults) {
   if (flag_of(study, "interrupted")) v.more.push_back("The study was interrupted: not every fault was looked at.");
 
   bool missed = false, any = false;
-  for (const auto& g : part_of(study, "goals")) any = true, missed |= g.is_object() && !flag_of(g, "met");
+  for (const auto& g : part_of(study, "goals"))
+    any = true, missed |= g.is_object() && flag_of(g, "known") && !flag_of(g, "met");
   if (any) v.mood = missed ? Verdict::Mood::bad : Verdict::Mood::good;
 
   const auto& baseline = part_of(study, "baseline");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "linkcast/topologies/cluster.hpp"
+#include "linkcast/workloads/trace_value.hpp"
 
 namespace linkcast::planning {
 
@@ -61,6 +62,10 @@ class Prices {
   static std::shared_ptr<const Prices> read(const std::string& path);
   /// The same of a text; as a part of a scenario it needs no `schema`.
   static std::shared_ptr<const Prices> parse(std::string_view text, const std::string& where);
+  /// Of the scenario at `path`: the value of its key `prices`, a path beside it or a map; null: the shipped ones.
+  /// Problems go to `problems`.
+  static std::shared_ptr<const Prices> of_scenario(const workloads::trace::Value* v, const std::string& path,
+                                                   workloads::trace::Problems& problems);
 
   struct Data;
   explicit Prices(std::shared_ptr<const Data> data) : data_{std::move(data)} {}

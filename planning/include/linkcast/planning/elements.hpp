@@ -53,7 +53,7 @@ class Elements {
 
   /// Nothing where there is no such part; `help` then names what is near.
   std::optional<Element> find(std::string_view name, std::string* help = nullptr) const;
-  /// All that the job can use: its nodes with what is in them, and every switch and cable that works.
+  /// All that the job can use: its nodes with what works in them, and every switch and cable that works.
   std::vector<Element> all() const;
   const topologies::Cluster& cluster() const;
 

@@ -62,9 +62,10 @@ class FailureRates {
   /// A file of schema linkcast.failure-rates/1 laid over the shipped one. Throws sim::InputError with every problem.
   static std::shared_ptr<const FailureRates> read(const std::string& path);
   static std::shared_ptr<const FailureRates> parse(std::string_view text, const std::string& where);
-  /// The value of the scenario key `rates`: a path beside the scenario file, or a map of the file's `rates`. Problems
-  /// go to `problems`; those inside a file of rates are thrown, as sim::InputError with their own places.
-  static std::shared_ptr<const FailureRates> of_scenario(const workloads::trace::Value& v,
+  /// The value of the scenario key `rates`: a path from the scenario's `folder`, wherever it was written (the file, or
+  /// --set), or a map of the file's `rates`. Problems go to `problems`, those inside a file of rates with their own
+  /// places.
+  static std::shared_ptr<const FailureRates> of_scenario(const workloads::trace::Value& v, const std::string& folder,
                                                          workloads::trace::Problems& problems);
 
   struct Data;

@@ -11,6 +11,7 @@
 
 #include "linkcast/planning/evaluate.hpp"
 #include "linkcast/planning/faults.hpp"
+#include "linkcast/planning/goals.hpp"
 #include "linkcast/planning/goodput.hpp"
 
 namespace linkcast::planning {
@@ -45,6 +46,7 @@ struct FaultRun {
   std::vector<Span> spans;
   bool finished = true;      // false: an outage that never ends came before the last step
   double effective() const;  // share of the speed without faults
+  std::vector<Judged> goals;
   std::vector<std::string> assumptions;
 };
 

@@ -62,6 +62,9 @@ struct Faulted {
 };
 /// All of them at once, whenever they begin.
 Faulted apply(const workloads::ScenarioFile& scenario, const Elements& elements, std::span<const Fault> faults);
+/// More faults on top of those. `elements`: of the scenario with the first in it, so that a share is one of what was
+/// left.
+Faulted apply(const Faulted& before, const Elements& elements, std::span<const Fault> faults);
 
 /// What it comes to: an outage, or the slowest of what its followed ranks see. `view` gets the scenario that was the
 /// slowest: it has nothing of faults in it any more.

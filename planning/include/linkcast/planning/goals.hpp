@@ -50,7 +50,7 @@ std::vector<Goal> read_goals(workloads::trace::Problems& problems, const workloa
 struct Judged {
   Goal goal;
   bool known = false;  // the metric has a value here
-  std::string why;     // where it has none: "no price for the GPU 'x'"
+  std::string why;     // where it has none: "no price for the GPU 'x'"; or why it is missed without one: an outage
   double value = 0;    // base units
   bool met = false;
   double margin_percent = 0;  // how far on the good side, of the goal's value; negative: missed by
@@ -74,5 +74,12 @@ bool some_missed(std::span<const Judged> goals);
 std::string to_text(Metric metric, double value);
 /// "meets the goal with 97 % confidence", "misses by 4.2 %".
 std::string verdict_text(const Judged& judged);
+/// A line each, under a title: "  + step_time <= 1 s: met with …". Empty where there are none.
+std::string goals_text(std::span<const Judged> goals);
+/// A JSON list: goal, known, met, text, and where there is a value: value, unit, value_text, margin_percent,
+/// confidence.
+std::string goals_json(std::span<const Judged> goals);
+/// Of a job that cannot run: what is about its time or its rate is missed, what the machine costs is not known here.
+std::vector<Judged> judged_outage(std::span<const Goal> goals);
 
 }  // namespace linkcast::planning
