@@ -184,9 +184,9 @@ class Applier {
       case ElementKind::nic:
         if (network)
           over(f, "nic", e.name, state);
-        else
+        else if (fails)
           over(f, "device", e.name, state);
-        return;
+        return;  // without a network its cable carries nothing that could be slow
       case ElementKind::pcie_link: {
         // A NIC without PCIe is lost, and NCCL takes another.
         const auto& devices = cluster_.machine(e.job_node).devices();

@@ -160,15 +160,15 @@ std::string fault_text(const Fault& f) {
 }
 
 /// The faults that one part is tried with.
-std::vector<Fault> faults_of_part(const Element& e, const ResilienceStudy& study, bool computes) {
+std::vector<Fault> faults_of_part(const Element& e, const ResilienceStudy& study, bool computes, bool network) {
   Fault f;
   f.element = e;
   const bool bundle = e.kind == ElementKind::leaf_spine_cable || e.kind == ElementKind::spine_core_cable;
   if (bundle && e.count > 1) f.count = 1;  // single faults are of single cables
   std::vector<Fault> out{f};
   if (!study.degraded) return out;
-  const bool link =
-      bundle || e.kind == ElementKind::nic || e.kind == ElementKind::nvlink || e.kind == ElementKind::pcie_link;
+  const bool link = bundle || (e.kind == ElementKind::nic && network) || e.kind == ElementKind::nvlink ||
+                    e.kind == ElementKind::pcie_link;
   if (link && e.rate > sim::Rate{}) {
     f.kind = FaultKind::degrade;
     f.share = study.width;
@@ -278,6 +278,7 @@ Resilience study_resilience(const ScenarioFile& scenario, const ResilienceStudy&
                return t.elements->find(e.name).value_or(Element{}).job_node < 0;
              });
     });
+  const bool network = !set.elements->cluster().network().empty();
   const auto classes = alike(*set.elements, parts, set.role);
   std::vector<std::size_t> class_of(parts.size());
   std::vector<Case> cases;
@@ -286,7 +287,7 @@ Resilience study_resilience(const ScenarioFile& scenario, const ResilienceStudy&
     for (const auto m : classes[c].members) class_of[m] = c;
     first_case.push_back(cases.size());
     for (const auto m : spread(parts, classes[c].members)) {
-      auto faults = faults_of_part(parts[m], study, set.computes);
+      auto faults = faults_of_part(parts[m], study, set.computes, network);
       for (std::size_t i = 0; i < faults.size(); ++i) {
         if (m == classes[c].members.front()) cases.push_back({{}, classes[c].count});
         if (first_case[c] + i < cases.size()) cases[first_case[c] + i].tries.push_back(std::move(faults[i]));
@@ -336,8 +337,8 @@ Resilience study_resilience(const ScenarioFile& scenario, const ResilienceStudy&
           return;
         }
       const ResilienceStudy dead{{}, false};
-      const std::vector<Fault> both{faults_of_part(parts[a], dead, false).front(),
-                                    faults_of_part(parts[b], dead, false).front()};
+      const std::vector<Fault> both{faults_of_part(parts[a], dead, false, network).front(),
+                                    faults_of_part(parts[b], dead, false, network).front()};
       of_pairs[i] = w.run(both);
     });
     if (!options.stop.stop_requested()) out.pairs = summary(pairs, of_pairs, parts, alone);

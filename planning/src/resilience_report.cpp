@@ -73,6 +73,7 @@ std::string to_text(const Resilience& r, std::size_t most_rows) {
                      time_text(r.baseline.time),
                      r.baseline.bound_by.empty() ? "" : fmt::format(", bound by {}", r.baseline.bound_by));
   for (const auto& [name, time] : r.jobs) out += fmt::format("  job {}: {}\n", name, time_text(time));
+  if (r.interrupted) out += "interrupted: only what was finished is below, and the rest may be worse\n";
   out += verdict(r) + "\n";
   const auto rows = for_people(r.rows);
   std::size_t width = 8, kind = 4, fault = 5;

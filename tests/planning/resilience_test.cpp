@@ -343,3 +343,12 @@ TEST_CASE("the blast radius of a part is the jobs that are slower or gone withou
   CHECK(row("node[2].nic[0]").jobs.empty());
   CHECK(row("leaf[8]").jobs.empty());
 }
+
+TEST_CASE("one machine without a network has no cables to be slow", "[planning][resilience]") {
+  const auto scenario = workloads::open_scenario_text(
+      "topology: dgx-h100\nworkload: {collective: {op: all_reduce, size: 64 MiB}}\n", "one.yaml");
+  const auto r = study_resilience(scenario, ResilienceStudy{}, {});
+  CHECK_FALSE(r.rows.empty());
+  for (const auto& row : r.rows)
+    if (row.kind == ElementKind::nic) CHECK(row.fault == FaultKind::fail);
+}
