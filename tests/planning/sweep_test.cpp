@@ -107,8 +107,8 @@ TEST_CASE("the key of a row is of all that it depends on", "[sweep]") {
   write(folder.file("m.yaml"), "schema: linkcast.topology/1\nextends: dgx-h100\n");
   const auto text = std::string{"topology: m.yaml\nworkload: {collective: {op: all_reduce, size: 1 MiB}}\n"};
   const auto key = [&](const std::string& more, const std::string& version = "1") {
-    return planning::Study{workloads::open_scenario_text(text + more, folder.file("s.yaml")), {nullptr, version}}
-        .key(0);
+    return planning::Study{workloads::open_scenario_text(text + more, folder.file("s.yaml")), {nullptr, version}}.key(
+        0);
   };
   const auto plain = key("");
   CHECK(key("title: another name\n") == plain);

@@ -1,9 +1,9 @@
 """The notebook runs from its first cell to its last, and what it shows is what is committed."""
 
-import sys
 import json
 import os
 import pathlib
+import sys
 
 import pytest
 
