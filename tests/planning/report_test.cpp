@@ -178,4 +178,14 @@ TEST_CASE("the Pareto front has those that nothing beats", "[planning][report]")
   CHECK(count(plot, "\"front\":false") == 1);
 }
 
+TEST_CASE("a page of what was stopped says so", "[planning][report]") {
+  const auto page = [](const std::string& complete) {
+    return html_report(R"({"schema":"linkcast.sweep/1","title":"t","complete":)" + complete +
+                           R"(,"rows":[{"key":"a","name":"a","status":"done","time_us":1.0}]})",
+                       ReportFacts{});
+  };
+  CHECK(page("false").find("stopped before its end") != std::string::npos);
+  CHECK(page("true").find("stopped before its end") == std::string::npos);
+}
+
 }  // namespace linkcast::planning

@@ -230,6 +230,9 @@ void add_options(Page& page, const Json& study, bool plan) {
     page.verdict.more.insert(page.verdict.more.begin(), more.begin(), more.end());
     page.verdict.mood = flag_of(v, "met") ? Verdict::Mood::good : Verdict::Mood::bad;
   }
+  if (study.contains("complete") && !flag_of(study, "complete"))
+    page.verdict.more.insert(page.verdict.more.begin(),
+                             "It was stopped before its end: what is missing may be better.");
   add_facts(page, options);
   page.section("goals", "Goals met and missed", goals_section(options));
   page.section("comparison", options.sizes ? "Curves" : "Comparison",
