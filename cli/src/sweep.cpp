@@ -84,17 +84,18 @@ int perform(const Options& o, Io& io) {
     io.out << fmt::format("{}: {} variants", study.title(), result.variants);
     if (result.resumed > 0) io.out << fmt::format(", {} of them from {}", result.resumed, o.out);
     io.out << (result.interrupted ? fmt::format("; interrupted: {} are done\n\n", result.rows.size()) : "\n\n");
-    io.out << planning::text_table(study, result.rows, o.all ? 0 : 40);
     if (!study.goals().empty()) {
-      io.out << "\ngoals:\n";
-      for (const auto& g : study.goals()) io.out << "  " << g.text << "\n";
-      io.out << (!known ? "none of them has a value here\n"
+      io.out << "goals: "
+             << (!known ? "none of them has a value here\n"
                  : met  ? "some variants meet all of them\n"
                         : "no variant meets all of them\n");
+      for (const auto& g : study.goals()) io.out << "  " << g.text << "\n";
       if (!result.rows.empty())
         for (const auto& g : planning::judged(study, result.rows.front()))
           if (!g.known) io.out << fmt::format("  ? {}: {}\n", g.goal.text, planning::verdict_text(g));
+      io.out << "\n";
     }
+    io.out << planning::text_table(study, result.rows, o.all ? 0 : 40);
     io.out << "\nerror: median distance of predictions from measurements; *: not measured there\n";
   }
   if (!o.out.empty()) io.log.note(fmt::format("{} rows in {}", result.rows.size(), o.out));
