@@ -3,9 +3,10 @@ file(GLOB planning_data CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/planning/data/*
 set(embedded_data "${PROJECT_BINARY_DIR}/planning/embedded_data.cpp")
 add_custom_command(
   OUTPUT "${embedded_data}"
-  COMMAND "${CMAKE_COMMAND}" "-DDATA=${PROJECT_SOURCE_DIR}/planning/data" "-DOUTPUT=${embedded_data}"
-          -P "${PROJECT_SOURCE_DIR}/planning/embed_data.cmake"
-  DEPENDS ${planning_data} "${PROJECT_SOURCE_DIR}/planning/embed_data.cmake"
+  COMMAND "${CMAKE_COMMAND}" "-DFOLDER=${PROJECT_SOURCE_DIR}/planning/data" "-DOUTPUT=${embedded_data}"
+          -DROOM=planning -DNAME=embedded_data
+          -P "${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake"
+  DEPENDS ${planning_data} "${PROJECT_SOURCE_DIR}/cmake/embed_files.cmake"
   COMMENT "Embedding prices and failure rates"
   VERBATIM)
 target_sources(linkcast_planning PRIVATE "${embedded_data}")

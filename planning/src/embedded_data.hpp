@@ -1,4 +1,4 @@
-// The files of planning/data, as they are in the source tree. Made by embed_data.cmake.
+// The files of planning/data, as they are in the source tree. Made by cmake/embed_files.cmake.
 #pragma once
 
 #include <string_view>

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "linkcast/workloads/problem_places.hpp"
 #include "linkcast/workloads/scenario_file.hpp"
 #include "linkcast/workloads/step.hpp"
 #include "linkcast/workloads/trace_fields.hpp"
@@ -122,7 +123,7 @@ class Reader {
     try {
       return open_recording(paths, options);
     } catch (const sim::InputError& e) {
-      foreign(*at, e);
+      trace::add_foreign(problems_, *at, e);
       return std::nullopt;
     }
   }
@@ -143,14 +144,14 @@ class Reader {
       try {
         card = read_model_card(beside(*card_path));
       } catch (const sim::InputError& e) {
-        foreign(*model, e);
+        trace::add_foreign(problems_, *model, e);
       }
     }
     if (plan != nullptr) {
       try {
         read = read_plan(written_in_place(*plan), path_, plan->place.line, plan->place.column);
       } catch (const sim::InputError& e) {
-        own(*plan, e);
+        trace::add_own(problems_, *plan, e);
       }
     }
     if (!card || !read || machine_.topology.empty()) return std::nullopt;
@@ -167,7 +168,7 @@ class Reader {
       return wanted ? serving_recording(*card, *read, *wanted, gpu, compute_efficiency(gpu, read->precision))
                     : step_recording(*card, *read, gpu);
     } catch (const sim::InputError& e) {
-      own(*plan, e);
+      trace::add_own(problems_, *plan, e);
       return std::nullopt;
     }
   }
@@ -194,28 +195,6 @@ class Reader {
     whole("to", out.to);
     f.done();
     return out;
-  }
-
-  /// Problems of another file, said at the place that names it.
-  void foreign(const Value& at, const sim::InputError& e) {
-    for (const auto& d : e.diagnostics())
-      problems_.add(at,
-                    d.at.file.empty() || d.at.line == 0
-                        ? d.problem
-                        : fmt::format("{}:{}:{}: {}", d.at.file, d.at.line, d.at.column, d.problem),
-                    d.help);
-  }
-  /// Problems of this file, at their own places.
-  void own(const Value& near, const sim::InputError& e) {
-    for (const auto& d : e.diagnostics()) {
-      auto place = near.place;
-      if (d.at.line > 0) {
-        place.line = d.at.line;
-        place.column = d.at.column;
-        place.length = 1;
-      }
-      problems_.add(place, d.problem, d.help);
-    }
   }
 
   std::string folder() const { return std::filesystem::path{path_}.parent_path().string(); }

@@ -8,6 +8,7 @@
 #include "../said.hpp"
 #include "linkcast/planning/variants.hpp"
 #include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/workloads/problem_places.hpp"
 
 namespace linkcast::planning {
 namespace {
@@ -64,7 +65,7 @@ class Reader {
       out_.prices = v->is_scalar() ? Prices::read(workloads::beside(scenario_.folder(), v->text))
                                    : Prices::parse(workloads::written_in_place(*v), scenario_.path);
     } catch (const sim::InputError& e) {
-      say(*v, e);
+      workloads::trace::add_foreign(problems_, *v, e);
     }
   }
 
@@ -207,7 +208,7 @@ class Reader {
       try {
         m.card = workloads::read_model_card(workloads::beside(scenario.folder(), *path));
       } catch (const sim::InputError& e) {
-        say(*model, e);
+        workloads::trace::add_foreign(problems_, *model, e);
       }
     }
     if (plan == nullptr) return std::nullopt;
@@ -215,7 +216,7 @@ class Reader {
       base =
           workloads::read_plan(workloads::written_in_place(*plan), scenario.path, plan->place.line, plan->place.column);
     } catch (const sim::InputError& e) {
-      own(*plan, e);
+      workloads::trace::add_own(problems_, *plan, e);
     }
     if (!base) return std::nullopt;
     for (const auto* key : {"dp", "gpus"})
@@ -255,25 +256,7 @@ class Reader {
         throw sim::InputError(fmt::format("the peak of the GPUs of '{}' is not known", name));
       out_.places.push_back({machine, gpus, std::move(cluster)});
     } catch (const sim::InputError& e) {
-      say(where, e);
-    }
-  }
-
-  /// Problems of another file or of a room below, said at the place that names it.
-  void say(const Value& at, const sim::InputError& e) {
-    for (const auto& d : e.diagnostics())
-      problems_.add(at,
-                    d.at.file.empty() || d.at.line == 0
-                        ? d.problem
-                        : fmt::format("{}:{}:{}: {}", d.at.file, d.at.line, d.at.column, d.problem),
-                    d.help);
-  }
-  /// Problems of this file, at their own places.
-  void own(const Value& near, const sim::InputError& e) {
-    for (const auto& d : e.diagnostics()) {
-      auto place = near.place;
-      if (d.at.line > 0) place.line = d.at.line, place.column = d.at.column, place.length = 1;
-      problems_.add(place, d.problem, d.help);
+      workloads::trace::add_foreign(problems_, where, e);
     }
   }
 
