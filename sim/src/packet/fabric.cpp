@@ -186,6 +186,13 @@ std::span<const LinkId> Fabric::routes(NodeId at, NodeId endpoint) const {
   return std::span{group_links_}.subspan(g.first, g.count);
 }
 
+Fabric::TablePlace Fabric::tables_of(NodeId n) const {
+  const auto i = index(n);
+  if (switch_index_.empty()) return {0, none, none, no_link};
+  const auto sw = switch_index_[i];
+  return {sw == none ? 0 : std::size_t{sw} * sites_, site_of_switch_[i], site_[i], last_link_[i]};
+}
+
 std::string Fabric::name_of(LinkId l) const {
   if (link_name) return link_name(l);
   return name_of(link(l).from) + "->" + name_of(link(l).to);
