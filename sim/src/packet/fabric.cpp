@@ -44,15 +44,16 @@ LinkId Fabric::add_link(const LinkSpec& link) {
   return LinkId{static_cast<std::uint32_t>(link_.size() - 1)};
 }
 
-LinkId Fabric::add_cable(NodeId a, NodeId b, LinkSpec each) {
-  each.from = a;
-  each.to = b;
-  const LinkId there = add_link(each);
-  std::swap(each.from, each.to);
-  const LinkId back = add_link(each);
-  reverse_[index(there)] = back;
-  reverse_[index(back)] = there;
-  return there;
+LinkId Fabric::add_cable(NodeId a, NodeId b, LinkSpec each) { return add_cable(a, b, each, each); }
+
+LinkId Fabric::add_cable(NodeId a, NodeId b, LinkSpec there, LinkSpec back) {
+  there.from = back.to = a;
+  there.to = back.from = b;
+  const LinkId first = add_link(there);
+  const LinkId second = add_link(back);
+  reverse_[index(first)] = second;
+  reverse_[index(second)] = first;
+  return first;
 }
 
 StationId Fabric::add_station(Rate rate, std::string name) {

@@ -81,6 +81,9 @@ struct LinkSpec {
   Bytes header;  // around every packet on this link
   double bit_error_rate = 0;
   bool link_retry = false;  // a damaged packet is sent again by the link itself, in order; else it is lost
+  /// A packet's lane rises by that when it takes this link (up to the last lane), which keeps rings of switches from
+  /// locking up: what waits only waits for higher lanes (Guenther 1981; Dally and Seitz 1987).
+  std::uint8_t lane_step = 0;
 };
 
 class Fabric {
@@ -94,6 +97,7 @@ class Fabric {
   LinkId add_link(const LinkSpec& link);
   /// Both directions; the one from a to b is returned and the other is the next number.
   LinkId add_cable(NodeId a, NodeId b, LinkSpec each);
+  LinkId add_cable(NodeId a, NodeId b, LinkSpec there, LinkSpec back);
   /// What a NIC's packets go through in its host (PCIe, memory), shared by the flows that name it: a rate, no queue
   /// of its own. Receiving, what has not gone through yet fills the endpoint's buffer.
   StationId add_station(Rate rate, std::string name);
