@@ -26,6 +26,7 @@ void Partition::run(Time limit) {
     if (next > limit || next == Time::max()) return;
     if (notices.size() != before && next.ps() != now) return;
     const Event e = queue_.pop();
+    look_ahead();
     now = e.time.ps();
     ++events;
     const auto what = static_cast<What>(e.payload >> 56);
@@ -40,6 +41,47 @@ void Partition::run(Time limit) {
       }
     } else {
       dispatch(e.payload);
+    }
+  }
+}
+
+// Most of the time of a hop is waiting for memory: what the next events will touch is asked for early.
+inline void Partition::look_ahead() const {
+  if (const Event* e = queue_.peek(12); e != nullptr) {
+    const auto index = static_cast<std::uint32_t>(e->payload);
+    const auto what = static_cast<What>(e->payload >> 56);
+    if (what == What::arrive) {
+      __builtin_prefetch(&packets_[index]);
+    } else if (what == What::link) {
+      __builtin_prefetch(&world_.outs[index]);
+      __builtin_prefetch(&world_.queues[index * world_.lanes]);
+    } else if (what == What::flow) {
+      __builtin_prefetch(&world_.sends[index]);
+    }
+  }
+  if (const Event* e = queue_.peek(5); e != nullptr) {
+    const auto index = static_cast<std::uint32_t>(e->payload);
+    const auto what = static_cast<What>(e->payload >> 56);
+    if (what == What::arrive) {
+      const Packet& k = packets_[index];
+      const Wire& w = world_.wires[k.link];
+      if (w.to_endpoint) {
+        if (k.kind == PacketKind::data) {
+          __builtin_prefetch(&world_.receives[k.flow]);
+        } else {
+          __builtin_prefetch(&world_.sends[k.flow]);
+        }
+      } else {
+        __builtin_prefetch(&world_.nodes[w.to]);
+      }
+    } else if (what == What::link) {
+      const LaneQueue& q = world_.queues[index * world_.lanes];
+      if (q.head != nil) {
+        __builtin_prefetch(&packets_[q.head]);
+      } else if (q.flow_head != nil) {
+        __builtin_prefetch(&world_.sends[q.flow_head]);
+      }
+      __builtin_prefetch(&world_.counts[index]);
     }
   }
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "../mix.hpp"
-#include "linkcast/sim/event_queue.hpp"
 #include "state.hpp"
+#include "wheel.hpp"
 
 namespace linkcast::sim::packet {
 
@@ -57,8 +57,9 @@ class Partition {
     return (static_cast<std::uint64_t>(what) << 56) | (static_cast<std::uint64_t>(lane) << 48) |
            (static_cast<std::uint64_t>(on) << 47) | index;
   }
-  void push(std::int64_t at, std::uint64_t payload) { queue_.push(Time::picoseconds(at), payload); }
+  void push(std::int64_t at, std::uint64_t payload) { queue_.push(at, payload); }
   void dispatch(std::uint64_t payload);
+  void look_ahead() const;
 
   std::uint32_t take_packet();
   void free_packet(std::uint32_t p) {
@@ -132,15 +133,15 @@ class Partition {
 
   World& world_;
   std::uint8_t number_;
-  EventQueue queue_;
-  std::vector<Packet> packets_;
-  std::vector<Hop> hops_;  // telemetry, most_hops for each packet
+  Wheel queue_;
+  LargeArray<Packet> packets_;
+  LargeArray<Hop> hops_;  // telemetry, most_hops for each packet
   std::uint32_t free_ = nil;
-  std::vector<Message> messages_;
+  LargeArray<Message> messages_;
   std::uint32_t free_message_ = nil;
-  std::vector<Again> again_;
+  LargeArray<Again> again_;
   std::uint32_t free_again_ = nil;
-  std::vector<OrderWindow> windows_;
+  LargeArray<OrderWindow> windows_;
   std::vector<std::uint32_t> free_windows_;
   std::vector<Later> later_;
   std::vector<std::uint32_t> free_later_;

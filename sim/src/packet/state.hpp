@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "large_array.hpp"
 #include "linkcast/sim/packet/network.hpp"
 
 namespace linkcast::sim::packet {
@@ -226,22 +227,22 @@ struct World {
   std::vector<ControlBank> banks;  // by transport
   std::uint32_t lanes = 1;
   std::uint8_t strict = 0, lossless = 0, marking = 0;  // lanes
-  std::vector<Wire> wires;
-  std::vector<Out> outs;
-  std::vector<LaneQueue> queues;  // [link][lane]
-  std::vector<Returns> returns;   // [link][lane]
-  std::vector<Input> inputs;      // [link][lane]
-  std::vector<Counts> counts;
-  std::vector<NodeState> nodes;
-  std::vector<Dest> dests;
-  std::vector<Flowlet> flowlets;
+  LargeArray<Wire> wires;
+  LargeArray<Out> outs;
+  LargeArray<LaneQueue> queues;  // [link][lane]
+  LargeArray<Returns> returns;   // [link][lane]
+  LargeArray<Input> inputs;      // [link][lane]
+  LargeArray<Counts> counts;
+  LargeArray<NodeState> nodes;
+  LargeArray<Dest> dests;
+  LargeArray<Flowlet> flowlets;
   std::vector<Station> stations;
   std::vector<StationRef> station_refs;
   std::vector<std::uint32_t> ways;
-  std::vector<Send> sends;
-  std::vector<Receive> receives;
-  std::vector<SendStats> send_stats;
-  std::vector<ReceiveStats> receive_stats;
+  LargeArray<Send> sends;
+  LargeArray<Receive> receives;
+  LargeArray<SendStats> send_stats;
+  LargeArray<ReceiveStats> receive_stats;
   Source* source = nullptr;
   bool telemetry = false, wants_notices = false, keeps_times = false;
   std::vector<std::vector<std::int64_t>> posted, delivered;  // by flow
