@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t pause_frame = 64;  // bytes on the wire: what a pause costs is not counted, only when it works
 
+bool credit(const Wire& w) { return w.control == static_cast<unsigned>(FlowControl::credit); }
 std::int64_t in_blocks(std::int64_t bytes) { return (bytes + 63) & ~std::int64_t{63}; }  // InfiniBand: 64 B a credit
 
 }  // namespace
@@ -45,9 +46,10 @@ void Partition::run(Time limit) {
   }
 }
 
-// Most of the time of a hop is waiting for memory: what the next events will touch is asked for early.
+// Most of the time of a hop is waiting for memory: what the next events will touch is asked for early, what that leads
+// to somewhat later.
 inline void Partition::look_ahead() const {
-  if (const Event* e = queue_.peek(12); e != nullptr) {
+  if (const Event* e = queue_.peek(14); e != nullptr) {
     const auto index = static_cast<std::uint32_t>(e->payload);
     const auto what = static_cast<What>(e->payload >> 56);
     if (what == What::arrive) {
@@ -59,31 +61,39 @@ inline void Partition::look_ahead() const {
       __builtin_prefetch(&world_.sends[index]);
     }
   }
-  if (const Event* e = queue_.peek(5); e != nullptr) {
+  if (const Event* e = queue_.peek(8); e != nullptr && static_cast<What>(e->payload >> 56) == What::link) {
+    const LaneQueue& q = world_.queues[static_cast<std::uint32_t>(e->payload) * world_.lanes];
+    if (q.count != 0) {
+      __builtin_prefetch(&q.front());
+    } else if (q.flow_head != nil) {
+      __builtin_prefetch(&world_.sends[q.flow_head]);
+    }
+  }
+  if (const Event* e = queue_.peek(4); e != nullptr) {
     const auto index = static_cast<std::uint32_t>(e->payload);
     const auto what = static_cast<What>(e->payload >> 56);
     if (what == What::arrive) {
       const Packet& k = packets_[index];
       const Wire& w = world_.wires[k.link];
-      if (w.to_endpoint) {
-        if (k.kind == PacketKind::data) {
-          __builtin_prefetch(&world_.receives[k.flow]);
-        } else {
-          __builtin_prefetch(&world_.sends[k.flow]);
-        }
-      } else {
+      if (!w.to_endpoint) {
         __builtin_prefetch(&world_.nodes[w.to]);
+      } else if (k.kind == PacketKind::data) {
+        __builtin_prefetch(&world_.receives[k.flow]);
+      } else {
+        __builtin_prefetch(&world_.sends[k.flow]);
+        __builtin_prefetch(reinterpret_cast<const char*>(&world_.sends[k.flow]) + 64);
       }
     } else if (what == What::link) {
       const LaneQueue& q = world_.queues[index * world_.lanes];
-      if (q.head != nil) {
-        __builtin_prefetch(&packets_[q.head]);
-      } else if (q.flow_head != nil) {
-        __builtin_prefetch(&world_.sends[q.flow_head]);
-      }
-      __builtin_prefetch(&world_.counts[index]);
+      if (q.count != 0) __builtin_prefetch(&packets_[q.front().packet]);
     }
   }
+}
+
+inline void Partition::unblock(std::uint32_t link, Out& o) {
+  if (o.blocked_since < 0) return;
+  world_.counts[link].paused += now - o.blocked_since;
+  o.blocked_since = -1;
 }
 
 void Partition::dispatch(std::uint64_t payload) {
@@ -159,7 +169,7 @@ void Partition::arrive(std::uint32_t p) {
 std::int64_t Partition::backlog(std::uint32_t link) const {
   const Out& o = world_.outs[link];
   const std::int64_t busy = o.busy_until > now ? o.busy_until - now : 0;
-  return busy + static_cast<std::int64_t>((o.queued * o.ps_per_byte) >> 32) + (o.stopped != 0 ? 1 : 0);
+  return busy + static_cast<std::int64_t>((o.queued * world_.wires[link].ps_per_byte) >> 32) + (o.stopped != 0 ? 1 : 0);
 }
 
 std::uint32_t Partition::choose_among(NodeState& node, const Packet& k, std::uint32_t group) {
@@ -218,7 +228,7 @@ void Partition::offer(std::uint32_t p, std::uint32_t link) {
   const Wire& w = world_.wires[link];
   const std::uint32_t lane = k.lanes & 0xF;
   if ((o.packets | o.flows) == 0 && o.busy_until <= now && (o.stopped >> lane & 1) == 0 &&
-      (w.control != FlowControl::credit || has_credit(link, lane, in_blocks(k.bytes + w.header)))) {
+      (!credit(w) || has_credit(link, lane, in_blocks(std::int64_t{k.bytes} + w.header)))) {
     transmit(p, link);
     return;
   }
@@ -236,26 +246,16 @@ void Partition::offer(std::uint32_t p, std::uint32_t link) {
     if (m.on && k.kind == PacketKind::data && (world_.marking >> lane & 1) != 0 && q->bytes >= m.kmin.count()) {
       const double over = static_cast<double>(q->bytes - m.kmin.count());
       const auto range = static_cast<double>((m.kmax - m.kmin).count());
-      if (q->bytes >= m.kmax.count() || draw(o, link) < m.pmax * over / range) {
+      if (q->bytes >= m.kmax.count() || draw(link) < m.pmax * over / range) {
         k.flags |= flag::marked;
         ++world_.counts[link].marks;
         ++marks;
       }
     }
   }
-  note_queue(link);
-  k.next = nil;
-  if (q->tail == nil) {
-    q->head = p;
-  } else {
-    packets_[q->tail].next = p;
-  }
-  q->tail = p;
   const auto size = static_cast<std::uint32_t>(k.bytes + w.header);
-  q->bytes += size;
+  q->push({p, size}, now);
   o.queued += size;
-  auto& peak = world_.counts[link].queue_peak;
-  if (o.queued > peak) peak = o.queued;
   o.packets |= static_cast<std::uint8_t>(1U << (k.lanes & 0xF));
   if (o.busy_until > now) {
     wake(link, o.busy_until);
@@ -288,20 +288,17 @@ void Partition::serve(std::uint32_t link) {
     const auto bit = static_cast<std::uint8_t>(1U << lane);
     LaneQueue& q = world_.queues[link * world_.lanes + lane];
     if ((o.packets & bit) != 0) {
-      const auto p = q.head;
-      Packet& k = packets_[p];
-      const auto size = static_cast<std::uint32_t>(k.bytes + w.header);
-      if (w.control == FlowControl::credit && !has_credit(link, lane, in_blocks(size))) {
+      const auto [p, size] = q.front();
+      if (credit(w) && !has_credit(link, lane, in_blocks(size))) {
         open &= static_cast<std::uint8_t>(~bit);
         continue;
       }
-      note_queue(link);
-      q.head = k.next;
-      if (q.head == nil) q.tail = nil, o.packets &= static_cast<std::uint8_t>(~bit);
-      q.bytes -= size;
+      q.pop(now);
+      if (q.count == 0) o.packets &= static_cast<std::uint8_t>(~bit);
       o.queued -= size;
       o.turn = static_cast<std::uint8_t>((lane + 1) & 7);
-      if (o.blocked_since >= 0) o.paused += now - o.blocked_since, o.blocked_since = -1;
+      unblock(link, o);
+      const Packet& k = packets_[p];
       if (k.link != nil) {
         NodeState& node = world_.nodes[world_.wires[k.link].to];
         if (world_.fabric.kinds()[node.kind].control != FlowControl::credit) release(node, k);
@@ -311,14 +308,14 @@ void Partition::serve(std::uint32_t link) {
       const auto flow = q.flow_head;
       const Send& s = world_.sends[flow];
       const Transport& t = world_.transports[s.transport];
-      if (w.control == FlowControl::credit && !has_credit(link, lane, in_blocks(t.mtu.count() + w.header))) {
+      if (credit(w) && !has_credit(link, lane, in_blocks(t.mtu.count() + std::int64_t{w.header}))) {
         open &= static_cast<std::uint8_t>(~bit);
         continue;
       }
       q.flow_head = s.next_ready;
       if (q.flow_head == nil) q.flow_tail = nil, o.flows &= static_cast<std::uint8_t>(~bit);
       o.turn = static_cast<std::uint8_t>((lane + 1) & 7);
-      if (o.blocked_since >= 0) o.paused += now - o.blocked_since, o.blocked_since = -1;
+      unblock(link, o);
       const auto p = make_packet(flow);
       const std::uint16_t payload = packets_[p].bytes;
       const std::uint8_t flags = packets_[p].flags;
@@ -338,11 +335,10 @@ void Partition::transmit(std::uint32_t p, std::uint32_t link) {
   Packet& k = packets_[p];
   Out& o = world_.outs[link];
   const Wire& w = world_.wires[link];
-  Counts& c = world_.counts[link];
   const std::uint32_t size = k.bytes + std::uint32_t{w.header};
   if (o.busy_until < now) o.ahead = 0;
   // In 2^-32 ps, less what rounding up gave to the packet before: the sum over packets is that of the whole.
-  const std::uint64_t due = size * o.ps_per_byte;
+  const std::uint64_t due = size * w.ps_per_byte;
   std::int64_t span = 0;
   if (due > o.ahead) {
     const std::uint64_t rest = due - o.ahead;
@@ -353,31 +349,31 @@ void Partition::transmit(std::uint32_t p, std::uint32_t link) {
   }
   ++packet_hops;
   ++transmissions;
-  ++c.packets;
-  c.wire_bytes += size;
-  c.payload_bytes += k.kind == PacketKind::data ? k.bytes : 0;
+  ++o.packets_sent;
+  o.wire_bytes += size;
+  o.payload_bytes += k.kind == PacketKind::data ? k.bytes : 0;
   const std::uint32_t lane = k.lanes & 0xF;
   if (w.errors) [[unlikely]] {
     const LinkSpec& spec = world_.fabric.link(LinkId{link});
-    while (draw(o, link) < static_cast<double>(size) * 8 * spec.bit_error_rate) {
+    while (draw(link) < static_cast<double>(size) * 8 * spec.bit_error_rate) {
       if (!spec.link_retry) {
         k.flags |= flag::damaged;
-        ++c.damaged;
+        ++world_.counts[link].damaged;
         break;
       }
       // The far end asks again: there and back, and the packet once more; what comes behind waits.
-      ++c.retries;
+      ++world_.counts[link].retries;
       span += w.delay + w.back_delay + static_cast<std::int64_t>(due >> 32);
-      c.wire_bytes += size;
+      o.wire_bytes += size;
     }
   }
   o.busy_until = now + span;
-  if (w.control == FlowControl::credit) world_.queues[link * world_.lanes + lane].credit -= in_blocks(size);
+  if (credit(w)) world_.queues[link * world_.lanes + lane].credit -= in_blocks(size);
   if (k.link != nil) give_credit(k, o.busy_until);
   if (world_.telemetry && k.kind == PacketKind::data) {
     const auto hops = hops_of(p);
     if (k.hops < most_hops) {
-      hops[k.hops] = {c.wire_bytes, Time::picoseconds(now), o.queued, world_.fabric.link(LinkId{link}).rate};
+      hops[k.hops] = {o.wire_bytes, Time::picoseconds(now), o.queued, world_.fabric.link(LinkId{link}).rate};
       if (k.hops + 1U < most_hops) hops[k.hops + 1U].rate = Rate{};
     }
   }
@@ -467,7 +463,7 @@ void Partition::release(NodeState& node, const Packet& k) {
 void Partition::send_pause(std::uint32_t input_link, std::uint32_t lane, bool on) {
   const Wire& w = world_.wires[input_link];
   const std::int64_t at =
-      now + w.back_delay + static_cast<std::int64_t>((pause_frame * world_.outs[input_link].ps_per_byte) >> 32);
+      now + w.back_delay + static_cast<std::int64_t>((pause_frame * world_.wires[input_link].ps_per_byte) >> 32);
   if (w.from_part == number_) {
     push(at, event(What::pause, input_link, static_cast<std::uint8_t>(lane), on));
   } else {
@@ -511,9 +507,9 @@ bool Partition::has_credit(std::uint32_t link, std::uint32_t lane, std::int64_t 
 // The packet leaves the buffer that it took at the end of the link that it came by.
 void Partition::give_credit(const Packet& k, std::int64_t at) {
   const Wire& w = world_.wires[k.link];
-  if (w.control != FlowControl::credit) return;
+  if (!credit(w)) return;
   const std::uint32_t lane = k.lanes >> 4;
-  const std::int64_t bytes = in_blocks(k.bytes + w.header);
+  const std::int64_t bytes = in_blocks(std::int64_t{k.bytes} + w.header);
   if (w.from_part == number_) return add_credit(k.link, lane, at + w.back_delay, bytes);
   outbox[w.from_part].push_back(
       {Parcel::Kind::credit, static_cast<std::uint8_t>(lane), false, k.link, at + w.back_delay, bytes, {}});
@@ -575,12 +571,12 @@ void Partition::sample() {
     const Out& o = world_.outs[l];
     const Counts& c = world_.counts[l];
     auto& before = sampled_[l];
-    const std::int64_t paused = o.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0);
-    if (o.queued == 0 && c.wire_bytes == before.wire_bytes && paused == before.paused && c.drops == before.drops)
+    const std::int64_t paused = c.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0);
+    if (o.queued == 0 && o.wire_bytes == before.wire_bytes && paused == before.paused && c.drops == before.drops)
       continue;
-    samples.push_back({Time::picoseconds(now), LinkId{l}, o.queued, c.wire_bytes - before.wire_bytes,
+    samples.push_back({Time::picoseconds(now), LinkId{l}, o.queued, o.wire_bytes - before.wire_bytes,
                        Time::picoseconds(paused - before.paused), c.marks - before.marks, c.drops - before.drops});
-    before = {c.wire_bytes, paused, c.marks, c.drops};
+    before = {o.wire_bytes, paused, c.marks, c.drops};
   }
   if (!queue_.empty()) push(now + world_.options.sample_every.ps(), event(What::sample, 0));
 }

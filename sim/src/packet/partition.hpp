@@ -60,6 +60,7 @@ class Partition {
   void push(std::int64_t at, std::uint64_t payload) { queue_.push(at, payload); }
   void dispatch(std::uint64_t payload);
   void look_ahead() const;
+  void unblock(std::uint32_t link, Out& o);
 
   std::uint32_t take_packet();
   void free_packet(std::uint32_t p) {
@@ -86,13 +87,8 @@ class Partition {
   void send_pause(std::uint32_t input_link, std::uint32_t lane, bool on);
   void on_pause(std::uint32_t link, std::uint32_t lane, bool on);
   void drop(std::uint32_t p, std::uint32_t link);
-  double draw(Out& out, std::uint32_t link) {
-    return static_cast<double>(mix(mix(world_.options.seed, link), ++out.draws) >> 11) * 0x1p-53;
-  }
-  void note_queue(std::uint32_t link) {
-    auto& c = world_.counts[link];
-    c.queue_time += static_cast<double>(world_.outs[link].queued) * static_cast<double>(now - c.queue_since);
-    c.queue_since = now;
+  double draw(std::uint32_t link) {
+    return static_cast<double>(mix(mix(world_.options.seed, link), ++world_.counts[link].draws) >> 11) * 0x1p-53;
   }
   void sample();
 
@@ -125,6 +121,8 @@ class Partition {
   };
   struct OrderWindow {
     std::uint64_t here[order_window / 64] = {}, last[order_window / 64] = {};
+    std::uint32_t highest = 0;   // one beyond the highest that came
+    std::uint32_t examined = 0;  // what is missing below was asked for already
   };
   struct Later {
     std::uint32_t flow;
