@@ -126,7 +126,7 @@ std::uint32_t Partition::take_packet() {
   if (++alive > alive_peak) alive_peak = alive;
   if (free_ != nil) {
     const auto p = free_;
-    free_ = packets_[p].next;
+    free_ = packets_[p].via;
     return p;
   }
   if (packets_.size() >= world_.options.most_packets) {
@@ -155,8 +155,7 @@ void Partition::arrive(std::uint32_t p) {
   if ((k.flags & flag::given_way) != 0) {
     link = world_.ways[k.route++];
   } else {
-    const Dest& d = world_.dests[k.route];
-    link = d.site == node.site ? d.last_link : choose_among(node, k, world_.fabric.table_[node.row + d.site]);
+    link = toward(node, k);
   }
   if (world_.fabric.lane_by_hop() && k.kind == PacketKind::data) {
     // A packet changes to a higher lane at every switch, so that no circle of buffers can close.
@@ -164,6 +163,26 @@ void Partition::arrive(std::uint32_t p) {
     k.lanes = static_cast<std::uint8_t>((lane << 4) | up);
   }
   offer(p, link);
+}
+
+std::uint32_t Partition::toward(NodeState& node, Packet& k) {
+  const Fabric& f = world_.fabric;
+  const Dest& d = world_.dests[k.route];
+  if (d.site == node.site) return d.last_link;
+  if (!f.detours_) [[likely]]
+    return choose_among(node, k, f.table_[node.row + d.site]);
+  if (k.via == node.site) k.via = nil;
+  if (k.via != nil) return choose_among(node, k, f.table_[node.row + k.via]);
+  const std::uint32_t straight = choose_among(node, k, f.table_[node.row + d.site]);
+  if (k.hops != 1 || k.kind != PacketKind::data || f.kinds()[node.kind].choice != Choice::adaptive) return straight;
+  const std::int64_t here = backlog(straight);
+  if (here == 0) return straight;
+  const auto via = static_cast<std::uint32_t>((mix(node.salt, ++node.turn) >> 32) * f.sites_ >> 32);
+  if (via == node.site || via == d.site || f.table_[node.row + via] == 0) return straight;
+  const std::uint32_t round = choose_among(node, k, f.table_[node.row + via]);
+  if (here <= 2 * backlog(round)) return straight;
+  k.via = via;
+  return round;
 }
 
 std::int64_t Partition::backlog(std::uint32_t link) const {

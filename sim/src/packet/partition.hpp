@@ -64,7 +64,7 @@ class Partition {
 
   std::uint32_t take_packet();
   void free_packet(std::uint32_t p) {
-    packets_[p].next = free_;
+    packets_[p].via = free_;
     free_ = p;
     --alive;
   }
@@ -72,8 +72,8 @@ class Partition {
 
   // partition.cpp
   void arrive(std::uint32_t p);
-  std::uint32_t choose(const NodeState& node, const Packet& k);
   std::uint32_t choose_among(NodeState& node, const Packet& k, std::uint32_t group);
+  std::uint32_t toward(NodeState& node, Packet& k);
   std::int64_t backlog(std::uint32_t link) const;
   void offer(std::uint32_t p, std::uint32_t link);
   void wake(std::uint32_t link, std::int64_t at);

@@ -92,6 +92,7 @@ void Partition::answer(std::uint32_t flow, Receive& r, const Packet& cause, std:
   k.flow = flow;
   k.psn = psn;
   k.link = nil;
+  k.via = nil;
   k.route = r.route;
   k.stamp = stamp;
   k.bytes = static_cast<std::uint16_t>(t.control_bytes.count());

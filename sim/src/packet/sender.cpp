@@ -160,6 +160,7 @@ std::uint32_t Partition::make_packet(std::uint32_t flow) {
     }
   }
   k.link = nil;
+  k.via = nil;
   k.route = s.route;
   k.stamp = stamp_of(now);
   k.entropy = s.entropy;
