@@ -183,7 +183,7 @@ struct CollectiveModel::Impl {
     if (const auto* plan = written(call)) return build_algorithm(c, call, *plan);
     if (by_send_recv(call.op) && !call.symmetric_windows) return build_p2p(c, call, f);
     const auto plan = comm.plan(call);
-    if (f == Fidelity::chunk) check_chunk_memory(call, plan);
+    if (f != Fidelity::flow) check_chunk_memory(call, plan);
     Schedule s;
     switch (plan.choice.algorithm) {
       case Algorithm::tree:
