@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -129,11 +130,12 @@ class Fabric {
   /// Throws InputError with everything that cannot work: a buffer smaller than a packet of `mtu` payload, headroom
   /// larger than the buffer, a switch's threshold that never resumes, a rate of 0.
   void check(Bytes mtu) const;
+  /// Of the receiver of that link under pause: less would lose packets (check refuses it).
+  Bytes headroom_needed(LinkId l, Bytes mtu) const;
   std::size_t estimated_memory_bytes() const;
 
  private:
-  friend class Network;
-  friend struct Tables;
+  friend class Partition;  // walks the tables for every packet
   template <class Id>
   static std::size_t index(Id id) {
     return static_cast<std::size_t>(id);
@@ -164,7 +166,7 @@ class Fabric {
   std::vector<Group> groups_;
   std::vector<LinkId> group_links_;
   std::vector<std::uint32_t> group_weights_;  // cumulative, parallel to group_links_
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> group_by_hash_;
+  std::multimap<std::uint64_t, std::uint32_t> group_by_hash_;
 };
 
 }  // namespace linkcast::sim::packet
