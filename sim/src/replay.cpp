@@ -14,6 +14,7 @@
 #include "fluid_carrier.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/sim/event_queue.hpp"
+#include "packet_carrier.hpp"
 #include "task_board.hpp"
 
 namespace linkcast::sim {
@@ -26,7 +27,10 @@ class Replay {
  public:
   Replay(const ResourceTable& resources, TaskSource& source, const ReplayOptions& options)
       : resources_{resources}, options_{options}, board_{source, options.window} {
-    carrier_ = std::make_unique<FluidCarrier>(resources);
+    if (options.packets != nullptr)
+      carrier_ = std::make_unique<PacketCarrier>(*options.packets, resources.size());
+    else
+      carrier_ = std::make_unique<FluidCarrier>(resources);
     carried_alone_.resize(resources.size(), 0.0);
   }
 
@@ -157,7 +161,7 @@ class Replay {
   // Programs begin when the instant is over and it is clear what runs beside them.
   void launch() {
     const auto batch = std::exchange(launching_, {});
-    const bool alone = batch.size() == 1 && active_ == 1;
+    const bool alone = batch.size() == 1 && active_ == 1 && options_.packets == nullptr;
     for (const auto slot : batch) alone ? run_alone(slot) : run_shared(slot);
   }
 
