@@ -47,7 +47,6 @@ struct PacketSettings {
   int paths = 0;  // entropies that a sender gives its packets in turn; 0: the flow's only
   bool any_order = false;
   sim::packet::ControlSettings control = sim::packet::Uncontrolled{};
-  sim::Time min_time_between_cnps;
 
   double bit_error_rate = 0;  // of every cable
   bool link_retry = false;
@@ -71,10 +70,14 @@ struct PacketSettings {
 /// routing, and lossy, as Ethernet is where nobody set up more.
 PacketSettings packet_settings(const NetworkModel& network, Routing routing, sim::Rate port_rate);
 
-/// Room that a receiver must have for each lane so that a link with credits never waits: what arrives in the time in
-/// which a packet comes, is passed on, and its credit goes back.
+/// Room that a receiver must have for each lane so that a link with credits never waits: what arrives while a byte
+/// comes and its credit goes back; the packet that is passed on, the next one that must fit as a whole before it
+/// starts, and one more where a switch passes on only what it has whole. In InfiniBand's credits of 64 B.
 sim::Bytes credit_input(sim::Rate rate, sim::Time round_trip, sim::Bytes packet);
-/// What still comes after a pause was sent.
+/// The same on 100 m of cable between two InfiniBand switches: what a switch has that is bought before its cables are.
+sim::Bytes usual_credit_input(sim::Rate rate, sim::Bytes packet);
+/// What still comes after a pause was sent: on the cable there and back, the packet that the sender had begun, the one
+/// that crossed the threshold, and one more (sim::packet::Fabric::headroom_needed).
 sim::Bytes pause_headroom(sim::Rate rate, sim::Time round_trip, sim::Bytes packet);
 
 /// "hash", "by_destination", "spray", "adaptive", "flowlet", as a scenario says them; and so on.

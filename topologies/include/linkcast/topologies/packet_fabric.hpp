@@ -41,8 +41,10 @@ struct PacketWay {
 
 class PacketFabric {
  public:
+  struct Data;  // src/packet_fabric_data.hpp
+  /// `in_network`: the boxes between machines reduce (SHARP), so that `alone` is asked for cables too.
   /// Throws sim::InputError: more memory than settings.memory, buffers that cannot work.
-  PacketFabric(const Cluster& cluster, const models::PacketSettings& settings);
+  PacketFabric(const Cluster& cluster, const models::PacketSettings& settings, bool in_network = false);
   ~PacketFabric();
   PacketFabric(PacketFabric&&) noexcept;
   /// What the constructor would take, before it is built.
@@ -50,6 +52,10 @@ class PacketFabric {
 
   const sim::packet::Fabric& fabric() const;
   const Cluster& cluster() const;
+  const models::PacketSettings& settings() const;
+  /// Those of the settings, on the lanes that this fabric has for them.
+  sim::packet::Transport transport() const;
+  sim::packet::Transport nvlink_transport() const;
 
   /// A port of a NIC of the job's machines; no_node for others.
   sim::packet::NodeId endpoint(PortId port) const;
@@ -76,19 +82,21 @@ class PacketFabric {
   /// Network::add(NicPlace, …) takes, with its share. Under ecmp and by_destination exactly the cables that it takes;
   /// else by tables. `node`: of the whole network (Cluster::original_node). Empty where nothing connects them.
   std::vector<PacketWay> ways(NicPlace from, NicPlace to, std::uint64_t flow) const;
-  std::optional<PacketWay> way(PortId from, PortId to, std::uint64_t flow) const;
+  /// Between two ports: one, or in a dragonfly with adaptive routing those that go round through a third router or
+  /// group too (as Network::add spreads them; the 16 that carry most).
+  std::vector<PacketWay> ways(PortId from, PortId to, std::uint64_t flow) const;
 
   /// The ways of a lane over NVLink from GPU to GPU of one node, out of the resources of the cluster that it uses and
   /// their weights: each way with its part of the weight, largest first. The shares are parts of a byte of the lane's:
   /// where a protocol sends more than the data (LL: twice), they sum to more than 1. Empty where the usages are no such
   /// ways: then each is a flow of its own (`alone`).
   std::vector<PacketWay> lane_ways(int node, DeviceId from, DeviceId to, std::span<const sim::Usage> usages) const;
-  /// A flow over that one resource and nothing else: what a multicast or a reduction in an NVSwitch loads, whose order
-  /// on the way is not known. Parallel cables: one way for each. Empty for stations.
+  /// A flow over that one resource and nothing else: what a multicast or a reduction in a switch loads, whose order on
+  /// the way is not known. It begins or ends at an endpoint of the switch's own, whose links hold nothing back.
+  /// Parallel cables: one way for each. Empty for stations, and for cables unless `in_network`.
   std::vector<PacketWay> alone(sim::ResourceId resource) const;
 
  private:
-  struct Data;
   std::unique_ptr<Data> data_;
 };
 
