@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "linkcast/sim/units.hpp"
 
 namespace linkcast::sim::packet {
+
+/// As many bytes under way as there are.
+inline constexpr Bytes no_window{std::numeric_limits<std::int64_t>::max()};
 
 /// Of a flow, when it is opened.
 struct Path {
