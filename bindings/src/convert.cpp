@@ -73,7 +73,8 @@ models::LaunchMode launch_of(const std::string& word) {
 
 workloads::Fidelity fidelity_of(const std::string& word) {
   using workloads::Fidelity;
-  return one_of<Fidelity>("fidelity", word, {{"flow", Fidelity::flow}, {"chunk", Fidelity::chunk}});
+  return one_of<Fidelity>("fidelity", word,
+                          {{"flow", Fidelity::flow}, {"chunk", Fidelity::chunk}, {"packet", Fidelity::packet}});
 }
 
 calibration::Floor floor_of(const std::string& word) {

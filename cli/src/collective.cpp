@@ -46,7 +46,7 @@ CollectiveQuestion understand(const CollectiveOptions& o) {
   if (const auto i = problems.collect([&] { return one_of("--launch", o.launch, modes); }))
     q.options.launch = static_cast<models::LaunchMode>(*i);
   if (!o.floor.empty()) q.options.launch_floor = problems.collect([&] { return time_span("--launch-floor", o.floor); });
-  const std::vector<std::string> fidelities{"flow", "chunk"};
+  const std::vector<std::string> fidelities{"flow", "chunk", "packet"};
   if (const auto i = problems.collect([&] { return one_of("--fidelity", o.fidelity, fidelities); }))
     q.options.fidelity = static_cast<workloads::Fidelity>(*i);
   problems.collect([&] { return one_of("--dtype", o.dtype, dtypes()); });
@@ -187,7 +187,7 @@ void add_collective(Form root) {
   form.text("--launch-floor", o->floor, "TIME",
             "the smallest time of any call on your host, e.g. 20us (default: the machine's)");
   form.group("Simulation");
-  form.text("--fidelity", o->fidelity, "F", "flow or chunk (default flow)");
+  form.text("--fidelity", o->fidelity, "F", "flow, chunk or packet (default flow)");
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
   form.group("Output");
   form.text("--vary", o->vary, "KEY=A,B,...",

@@ -71,7 +71,7 @@ int perform(const Options& o, Io& io) {
   Problems problems;
   calibration::ValidateOptions options;
   if (o.paths.empty()) problems.add("no measurement is named", "give files or folders, e.g. tests/data/collectives");
-  const std::vector<std::string> fidelities{"flow", "chunk"}, floors{"shipped", "known"};
+  const std::vector<std::string> fidelities{"flow", "chunk", "packet"}, floors{"shipped", "known"};
   if (const auto i = problems.collect([&] { return one_of("--fidelity", o.fidelity, fidelities); }))
     options.fidelity = static_cast<workloads::Fidelity>(*i);
   if (const auto i = problems.collect([&] { return one_of("--floor", o.floor, floors); }))
@@ -142,7 +142,7 @@ void add_validate(Form root) {
   form.group("Simulation");
   form.text("--profile", o->profile, "FILE", "fitted numbers, as `linkcast calibrate fit` writes them");
   form.text("--floor", o->floor, "F", "launch floor: shipped (the catalog's) or known (the series' smallest time)");
-  form.text("--fidelity", o->fidelity, "F", "flow or chunk (default flow)");
+  form.text("--fidelity", o->fidelity, "F", "flow, chunk or packet (default flow)");
   form.text("--threads", o->threads, "N", "threads (default: all cores); results do not depend on it");
   form.text("--models", o->models, "DIR", "model cards of step times (default: the folder `models` beside theirs)");
   form.group("Output");

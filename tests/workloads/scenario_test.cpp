@@ -280,8 +280,8 @@ TEST_CASE("settings of the command line stand above the file's") {
   CHECK(r.topology == "dgx-a100");
   CHECK(r.collectives[0].protocol == "LL");
   CHECK(r.collectives[0].start == 5_us);
-  CHECK_THROWS_WITH(run(two_groups, {.set = {"fidelity=packet"}}),
-                    ContainsText("--set fidelity=packet:1:1: error: 'packet' is no fidelity"));
+  CHECK_THROWS_WITH(run(two_groups, {.set = {"fidelity=packets"}}),
+                    ContainsText("--set fidelity=packets:1:1: error: 'packets' is no fidelity"));
   CHECK_THROWS_WITH(run(two_groups, {.set = {"fidelity"}}), ContainsText("--set fidelity: no value"));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "network_data.hpp"
+#include "network_ways.hpp"
 
 namespace linkcast::topologies {
 
@@ -72,9 +73,10 @@ class Chooser {
     if (d.routing == models::Routing::by_destination) destination_.emplace(d, to);
   }
 
-  /// `Arcs`: arcs with a member `arc`, not empty. Each of a bundle's cables is a choice.
+  /// `Arcs`: arcs with a member `arc`, not empty. Each of a bundle's cables is a choice; `which`: the one of the
+  /// bundle.
   template <typename Arcs>
-  const auto& choose(std::uint32_t at, const Arcs& arcs) const {
+  const auto& choose(std::uint32_t at, const Arcs& arcs, std::uint32_t* which = nullptr) const {
     std::uint64_t cables = 0;
     for (const auto& a : arcs) cables += d_.cables[a.arc / 2].count;
     const auto& first = d_.cables[arcs[0].arc / 2];
@@ -84,7 +86,10 @@ class Chooser {
     n %= cables;
     for (const auto& a : arcs) {
       const auto count = d_.cables[a.arc / 2].count;
-      if (n < count) return a;
+      if (n < count) {
+        if (which) *which = static_cast<std::uint32_t>(n);
+        return a;
+      }
       n -= count;
     }
     return arcs[0];
@@ -95,5 +100,17 @@ class Chooser {
   std::uint64_t hash_;
   std::optional<Destination> destination_;
 };
+
+/// The cables between the switches of two ports, where routing takes one at a time: their arcs, and which of a bundle.
+template <typename F>
+void each_chosen(const Network::Data& d, const Ways& ways, PortId from, PortId to, std::uint64_t flow, F f) {
+  const Chooser chooser{d, from, to, flow};
+  for (std::size_t n = 0; n + 1 < ways.nodes.size();) {
+    std::uint32_t which = 0;
+    const auto& arc = chooser.choose(ways.nodes[n].sw, ways.arcs_of(n), &which);
+    f(arc.arc, which);
+    n = arc.to;
+  }
+}
 
 }  // namespace linkcast::topologies

@@ -10,17 +10,13 @@
 namespace linkcast::topologies {
 namespace {
 
-struct PortPair {
-  PortId from, to;
-  double share;
-};
-
 bool is_switch(const Network::Data& d, std::uint32_t end) { return end >= d.places.size(); }
 std::uint32_t switch_of(const Network::Data& d, std::uint32_t end) {
   return end - static_cast<std::uint32_t>(d.places.size());
 }
 
-/// How a NIC's traffic to another NIC splits over their ports.
+}  // namespace
+
 std::vector<PortPair> pairs_of(const Network& net, NicPlace from, NicPlace to) {
   std::vector<PortPair> out;
   double reaching = 0;
@@ -39,8 +35,6 @@ std::vector<PortPair> pairs_of(const Network& net, NicPlace from, NicPlace to) {
   for (auto& pair : out) pair.share /= reaching;
   return out;
 }
-
-}  // namespace
 
 std::optional<Network::Way> Network::way(PortId from, PortId to) const {
   const auto& d = *data_;
@@ -87,12 +81,7 @@ bool Network::add(PortId from, PortId to, double weight, std::uint64_t flow, con
       for (const auto& arc : ways->arcs) put(arc.arc, weight * arc.share);
     }
   } else {
-    const Chooser chooser{d, from, to, flow};
-    for (std::size_t n = 0; n + 1 < ways->nodes.size();) {
-      const auto& arc = chooser.choose(ways->nodes[n].sw, ways->arcs_of(n));
-      put(arc.arc, weight);
-      n = arc.to;
-    }
+    each_chosen(d, *ways, from, to, flow, [&](std::uint32_t arc, std::uint32_t) { put(arc, weight); });
   }
   put(in->arc ^ 1, weight);
   return true;

@@ -62,4 +62,11 @@ struct Plug {
 };
 std::optional<Plug> plug(const Network::Data& d, PortId port);
 
+/// How a NIC's traffic to another NIC splits over their ports.
+struct PortPair {
+  PortId from, to;
+  double share;
+};
+std::vector<PortPair> pairs_of(const Network& network, NicPlace from, NicPlace to);
+
 }  // namespace linkcast::topologies

@@ -22,6 +22,16 @@ double busbw_factor(models::nccl::Op op, int ranks) {
   return 1;
 }
 
-std::string_view name_of(Fidelity f) { return f == Fidelity::flow ? "flow" : "chunk"; }
+std::string_view name_of(Fidelity f) {
+  switch (f) {
+    case Fidelity::flow:
+      return "flow";
+    case Fidelity::chunk:
+      return "chunk";
+    case Fidelity::packet:
+      break;
+  }
+  return "packet";
+}
 
 }  // namespace linkcast::workloads

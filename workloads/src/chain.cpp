@@ -134,7 +134,7 @@ Schedule build_chain(const Context& c, const models::nccl::Call& call, const mod
   costs.cut_through = true;
   Schedule s;
   s.channels = plan.channels;
-  if (f == Fidelity::chunk) {
+  if (f != Fidelity::flow) {
     s.program = chunk_program(c, call, plan, costs);
     return s;
   }

@@ -183,7 +183,7 @@ struct CollectiveModel::Impl {
     if (const auto* plan = written(call)) return build_algorithm(c, call, *plan);
     if (by_send_recv(call.op) && !call.symmetric_windows) return build_p2p(c, call, f);
     const auto plan = comm.plan(call);
-    if (f == Fidelity::chunk) check_chunk_memory(call, plan);
+    if (f != Fidelity::flow) check_chunk_memory(call, plan);
     Schedule s;
     switch (plan.choice.algorithm) {
       case Algorithm::tree:
@@ -261,8 +261,8 @@ struct CollectiveModel::Impl {
     for (std::size_t i = 1; i < sim::cause_count; ++i)
       if (account[static_cast<Cause>(i)] > account[static_cast<Cause>(largest)]) largest = i;
     const auto cause = static_cast<Cause>(largest);
-    if (cause != Cause::wire && cause != Cause::protocol && cause != Cause::congestion)
-      return {std::string(name_of(cause)), {}};
+    const auto of_links = {Cause::wire, Cause::protocol, Cause::congestion, Cause::queueing, Cause::paused};
+    if (std::ranges::find(of_links, cause) == of_links.end()) return {std::string(name_of(cause)), {}};
     const auto& table = s.classes ? s.classes->table : resources;
     double worst = -1;
     sim::ResourceId busiest{};

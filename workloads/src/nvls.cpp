@@ -121,7 +121,7 @@ Schedule build_nvls(const Context& c, const models::nccl::Call& call, const mode
   const sim::Rate rate = rate_alone(c.resources, usages, sim::Rate::unlimited());
   const Time moving = transfer_time(call.bytes, rate);
   s.jitter.add(sim::Cause::wait, bounded_jitter(c.gpu.nvls_jitter, moving, c.gpu.nvls_jitter_bound));
-  if (f == Fidelity::chunk) {
+  if (f != Fidelity::flow) {
     s.program = chunk_program(c, shape, plan, block_rate(c, call), usages);
     return s;
   }

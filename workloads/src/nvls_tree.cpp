@@ -217,7 +217,7 @@ Schedule build_nvls_tree(const Context& c, const models::nccl::Call& call, const
       std::min(shape->message, scaled(c.cluster.network().model().flow_rate, static_cast<double>(heads)));
   const Time moving = transfer_time(call.bytes, scaled(shape->inside, plan.channels));
   s.jitter.add(sim::Cause::wait, bounded_jitter(c.gpu.nvls_jitter, moving, c.gpu.nvls_jitter_bound));
-  if (f == Fidelity::chunk) {
+  if (f != Fidelity::flow) {
     s.program = chunk_program(c, plan, costs, block);
     return s;
   }

@@ -97,7 +97,7 @@ Schedule build_p2p(const Context& c, const models::nccl::Call& call, Fidelity f)
   const Time overhead = costs.protocol.overhead;
   costs.protocol.send = block_share(costs.protocol.send, overhead, peers.sends, plan, channels, chunk);
   costs.protocol.local = block_share(costs.protocol.local, overhead, peers.receives, plan, channels, chunk);
-  if (f == Fidelity::chunk) {
+  if (f != Fidelity::flow) {
     double usages = 0;
     for (const auto& m : messages) usages += static_cast<double>(c.edges.lane(0, m.from, m.to).usages.size());
     check_chunk_memory(c, call, parts_of(message, plan.channels_per_peer), 2,

@@ -377,7 +377,7 @@ Schedule build_p2p_over_nodes(const Context& c, const models::nccl::Call& call, 
   const int channels = c.comm.channels().p2p;
   Costs costs = costs_of(c.gpu, plan.protocol, channels);
   if (plan.protocol == models::nccl::Protocol::simple) costs.protocol.send = c.gpu.p2p_channel;
-  if (f == Fidelity::chunk) {
+  if (f != Fidelity::flow) {
     const auto [agents, usages] = agents_and_usages(c, call);
     check_chunk_memory(c, call, parts_of(message, plan.channels_per_peer), agents, usages);
   }
@@ -389,7 +389,7 @@ Schedule build_p2p_over_nodes(const Context& c, const models::nccl::Call& call, 
   const Time overhead = costs.protocol.overhead;
   costs.protocol.send = block_share(costs.protocol.send, overhead, loads.sends, plan, channels, chunk);
   costs.protocol.local = block_share(costs.protocol.local, overhead, loads.receives, plan, channels, chunk);
-  if (f == Fidelity::chunk) {
+  if (f != Fidelity::flow) {
     s.program = chunk_program(c, messages_of(call, n), plan, costs);
     return s;
   }

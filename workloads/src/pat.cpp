@@ -101,7 +101,7 @@ Schedule build_pat(const Context& c, const models::nccl::Call& call, const model
   const Costs costs = costs_of(c.gpu, models::nccl::Protocol::simple, plan.channels);
   const int n = c.comm.ranks();
   const auto phases = phases_of(call.op, n);
-  if (f == Fidelity::chunk) {
+  if (f != Fidelity::flow) {
     s.program = chunk_program(c, plan, phases, costs);
     return s;
   }

@@ -269,7 +269,7 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
   const Costs costs = costs_of(c.gpu, protocol, plan.channels);
   Schedule s;
   s.channels = plan.channels;
-  if (f == Fidelity::chunk) s.program = chunk_program(c, plan, costs, sends);
+  if (f != Fidelity::flow) s.program = chunk_program(c, plan, costs, sends);
   const auto shape = shape_for(c, plan.choice.algorithm, protocol, plan.channels,
                                [&](int channels) { return shape_of(c, channels, costs); });
   s.classes = f == Fidelity::flow ? shape->classes : nullptr;
@@ -308,7 +308,7 @@ Schedule build_ring(const Context& c, const models::nccl::Call& call, const mode
     const Time moving = transfer_time(edge_bytes(largest), share);
     if (protocol == models::nccl::Protocol::simple)
       slack = std::max(slack, jitter(c.gpu.jitter, moving, share, costs.protocol.send));
-    if (f == Fidelity::chunk) continue;
+    if (f != Fidelity::flow) continue;
     const auto loops = loops_of(largest, n, plan);
     Time local;
     for (const auto& l : loops) local += l.count * transfer_time(l.slice(0), costs.protocol.local);

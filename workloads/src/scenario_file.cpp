@@ -16,7 +16,7 @@ using trace::Fields;
 using trace::Problems;
 
 const std::vector<std::string> launch_words{"single-process", "multi-process", "graph"};
-const std::vector<std::string> fidelity_words{"flow", "chunk"};
+const std::vector<std::string> fidelity_words{"flow", "chunk", "packet"};
 
 std::optional<std::size_t> choice(Fields& f, std::string_view key, const std::vector<std::string>& words) {
   const auto word = f.word(key);
@@ -80,6 +80,7 @@ WorkloadKind workload_kind(const ScenarioFile& scenario) {
   const auto* workload = scenario.root.is_map() ? scenario.root.get("workload") : nullptr;
   if (workload == nullptr || !workload->is_map()) return WorkloadKind::programs;
   if (workload->get("trace") != nullptr || workload->get("step") != nullptr) return WorkloadKind::recording;
+  if (workload->get("flows") != nullptr) return WorkloadKind::flows;
   return workload->get("collective") != nullptr ? WorkloadKind::collective : WorkloadKind::programs;
 }
 
@@ -116,7 +117,7 @@ CommunicatorOptions read_library(Fields& f) {
                                 models::LaunchMode::graph}[*i];
   if (const auto t = f.time("launch_floor", true)) library.launch_floor = *t;
   if (const auto i = choice(f, "fidelity", fidelity_words))
-    library.fidelity = std::array{Fidelity::flow, Fidelity::chunk}[*i];
+    library.fidelity = std::array{Fidelity::flow, Fidelity::chunk, Fidelity::packet}[*i];
   return library;
 }
 

@@ -14,7 +14,7 @@ namespace linkcast::workloads::trace {
 namespace {
 
 const std::vector<std::string> launch_words{"single-process", "multi-process", "graph"};
-const std::vector<std::string> fidelity_words{"flow", "chunk"};
+const std::vector<std::string> fidelity_words{"flow", "chunk", "packet"};
 
 /// The place of a word among others; reported where it is none of them.
 std::optional<std::size_t> choice(Fields& f, std::string_view key, const std::vector<std::string>& words) {
@@ -84,7 +84,7 @@ class Reader {
     }
     if (const auto t = f.time("launch_floor", true)) options_.launch_floor = *t;
     if (const auto i = choice(f, "fidelity", fidelity_words))
-      options_.fidelity = std::array{Fidelity::flow, Fidelity::chunk}[*i];
+      options_.fidelity = std::array{Fidelity::flow, Fidelity::chunk, Fidelity::packet}[*i];
   }
 
   void read_topology(Fields& f) {

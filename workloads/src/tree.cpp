@@ -242,7 +242,7 @@ Schedule build_tree(const Context& c, const models::nccl::Call&, const models::n
   const Costs costs = costs_of(c.gpu, protocol, 2 * plan.channels);  // each channel works up and down at once
   Schedule s;
   s.channels = plan.channels;
-  if (f == Fidelity::chunk) {
+  if (f != Fidelity::flow) {
     s.program = chunk_program(c, plan, costs);
     return s;
   }

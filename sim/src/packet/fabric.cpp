@@ -44,15 +44,16 @@ LinkId Fabric::add_link(const LinkSpec& link) {
   return LinkId{static_cast<std::uint32_t>(link_.size() - 1)};
 }
 
-LinkId Fabric::add_cable(NodeId a, NodeId b, LinkSpec each) {
-  each.from = a;
-  each.to = b;
-  const LinkId there = add_link(each);
-  std::swap(each.from, each.to);
-  const LinkId back = add_link(each);
-  reverse_[index(there)] = back;
-  reverse_[index(back)] = there;
-  return there;
+LinkId Fabric::add_cable(NodeId a, NodeId b, LinkSpec each) { return add_cable(a, b, each, each); }
+
+LinkId Fabric::add_cable(NodeId a, NodeId b, LinkSpec there, LinkSpec back) {
+  there.from = back.to = a;
+  there.to = back.from = b;
+  const LinkId first = add_link(there);
+  const LinkId second = add_link(back);
+  reverse_[index(first)] = second;
+  reverse_[index(second)] = first;
+  return first;
 }
 
 StationId Fabric::add_station(Rate rate, std::string name) {
@@ -184,6 +185,13 @@ std::span<const LinkId> Fabric::routes(NodeId at, NodeId endpoint) const {
   if (sw == none) return {};
   const Group& g = groups_[table_[std::size_t{sw} * sites_ + site]];
   return std::span{group_links_}.subspan(g.first, g.count);
+}
+
+Fabric::TablePlace Fabric::tables_of(NodeId n) const {
+  const auto i = index(n);
+  if (switch_index_.empty()) return {0, none, none, no_link};
+  const auto sw = switch_index_[i];
+  return {sw == none ? 0 : std::size_t{sw} * sites_, site_of_switch_[i], site_[i], last_link_[i]};
 }
 
 std::string Fabric::name_of(LinkId l) const {

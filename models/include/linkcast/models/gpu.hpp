@@ -24,19 +24,19 @@ struct GpuModel {
   int compute_capability = 0;  // 90
   std::string architecture;    // "Hopper"
   ProtocolCost ll, ll128, simple;
-  sim::Time kernel_start;       // a kernel's first instruction in all blocks, and its end: what no message size avoids
-  sim::Time jitter;             // variance of a channel's progress per unit of time (see workloads/jitter.hpp)
-  sim::Rate p2p_channel;        // one channel of send/recv in Simple: a copy, no reduction, its own split of threads
-  sim::Rate memory;             // HBM/GDDR, one direction of a copy
-  sim::Bytes memory_capacity;   // 0: not known
-  int sms = 0;                  // streaming multiprocessors; a channel keeps one of them; 0: not known
-  double peak_bf16 = 0;         // TFLOP/s of the tensor cores, dense; of Volta and Turing: FP16; 0: not known
+  sim::Time kernel_start;      // a kernel's first instruction in all blocks, and its end: what no message size avoids
+  sim::Time jitter;            // variance of a channel's progress per unit of time (see workloads/jitter.hpp)
+  sim::Rate p2p_channel;       // one channel of send/recv in Simple: a copy, no reduction, its own split of threads
+  sim::Rate memory;            // HBM/GDDR, one direction of a copy
+  sim::Bytes memory_capacity;  // 0: not known
+  int sms = 0;                 // streaming multiprocessors; a channel keeps one of them; 0: not known
+  double peak_bf16 = 0;        // TFLOP/s of the tensor cores, dense; of Volta and Turing: FP16; 0: not known
   double peak_fp8 = 0, peak_fp4 = 0;  // the same; 0: the cores do not know it
-  sim::Rate copy_engine;        // one copy engine to a peer
-  sim::Time copy_engine_start;  // fixed cost of one copy
-  double nvls_efficiency = 0;   // in-switch reduction and multicast: share of the bare NVLink rate on the wire; 0: none
-  sim::Time nvls_latency;       // flag rounds through the switch before the first and after the last chunk
-  sim::Time nvls_overhead;      // per chunk
+  sim::Rate copy_engine;              // one copy engine to a peer
+  sim::Time copy_engine_start;        // fixed cost of one copy
+  double nvls_efficiency = 0;  // in-switch reduction and multicast: share of the bare NVLink rate on the wire; 0: none
+  sim::Time nvls_latency;      // flag rounds through the switch before the first and after the last chunk
+  sim::Time nvls_overhead;     // per chunk
   sim::Time nvls_tree_overhead;  // per chunk of all heads, where machines form a tree (NVLSTree)
   sim::Time nvls_jitter;         // as `jitter`, for NVLS
   sim::Time nvls_jitter_bound = sim::Time::microseconds(345);  // after which the heads' flags pull a late channel back

@@ -22,6 +22,7 @@ std::string_view name_of(Routing r);
 
 struct NetworkModel {
   std::string name;
+  std::string packets;    // whose settings it has at fidelity packet: "ib", "roce", "efa", … (models/packet.hpp)
   PacketFormat packet;    // one_way_efficiency(): acknowledgements are few and travel in large windows
   double residual = 1.0;  // measured / derived
   sim::Time latency;      // from a GPU's last store until the next GPU sees it: proxy threads, NICs, hosts; no switch

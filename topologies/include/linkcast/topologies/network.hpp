@@ -20,13 +20,22 @@ enum class PortId : std::uint32_t {};    // of a NIC, counted over all machines
 enum class SwitchId : std::uint32_t {};  // "leaf[3]": see Network::name_of
 enum class CableId : std::uint32_t {};
 
+/// Buffer that a switch keeps for what still comes after it sent a pause (PFC), by rate of the port and cable length.
+struct SwitchHeadroom {
+  sim::Rate rate;
+  double metres = 0;
+  sim::Bytes size;
+};
+
 /// One kind of switch box ("qm9700").
 struct SwitchModel {
   std::string name;
-  int radix = 0;       // 0: as many ports as are plugged in
-  sim::Rate rate;      // of one port
-  sim::Time latency;   // port to port
-  bool sharp = false;  // reduces in the network
+  int radix = 0;                              // 0: as many ports as are plugged in
+  sim::Rate rate;                             // of one port
+  sim::Time latency;                          // port to port
+  bool sharp = false;                         // reduces in the network
+  sim::Bytes buffer{0};                       // for packets, shared by its ports; 0: not known
+  std::vector<SwitchHeadroom> headroom = {};  // by rate, then length; empty: not known
 };
 
 struct NetworkSwitch {

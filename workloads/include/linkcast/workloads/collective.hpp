@@ -16,7 +16,7 @@
 
 namespace linkcast::workloads {
 
-enum class Fidelity : unsigned char { flow, chunk };
+enum class Fidelity : unsigned char { flow, chunk, packet };
 std::string_view name_of(Fidelity f);
 
 struct AlgorithmPlan;  // algorithm_plan.hpp

@@ -13,7 +13,9 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "linkcast/sim/packet/control.hpp"
@@ -161,10 +163,10 @@ class Network {
   Totals totals() const;
   LinkStats link_stats(LinkId l) const;
   FlowStats flow_stats(FlowId f) const;
-  std::span<const Sample> samples() const;  // by time, then link; complete after run_all
+  std::vector<Sample> samples() const;  // by time, then link; complete after run_all
   /// Message completion times of a flow, in order: (posted, delivered). Kept where keep_times was called before.
   void keep_times();
-  std::span<const std::pair<Time, Time>> times(FlowId f) const;
+  std::vector<std::pair<Time, Time>> times(FlowId f) const;
   Rate flow_rate(FlowId f);  // what its congestion control allows now
   /// The circle in which packets wait for each other; empty where there is none.
   std::vector<LinkId> find_cycle() const;

@@ -1,0 +1,30 @@
+// Cuts a fabric into partitions that exchange little and late. Knows no packet.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "linkcast/sim/packet/fabric.hpp"
+
+namespace linkcast::sim::packet {
+
+struct Cut {
+  int parts = 1;
+  std::vector<std::uint8_t> part_of;  // by node
+  Time lookahead = Time::max();       // the shortest delay of a link between two parts, either way
+};
+
+/// Endpoints stay with the switch that they hang on; those switches are dealt out in order, the others in turn. One
+/// part where links between parts would have no delay.
+Cut cut_into(const Fabric& fabric, int parts);
+
+/// What the routing tables say of a node.
+struct Place {
+  std::size_t row = 0;
+  std::uint32_t site = 0xFFFFFFFF;      // a switch's own
+  std::uint32_t hangs_on = 0xFFFFFFFF;  // an endpoint's site
+  std::uint32_t last_link = 0xFFFFFFFF;
+};
+Place placed(const Fabric& fabric, std::uint32_t node);
+
+}  // namespace linkcast::sim::packet
