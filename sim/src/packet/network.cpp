@@ -59,6 +59,7 @@ struct Network::Impl {
   std::vector<Partition> parts;
   std::vector<std::uint8_t> part_of;  // by node
   Time lookahead = Time::max();
+  Time next_sample = Time::max();
   std::int64_t now = 0;
   bool started = false;
 
@@ -72,13 +73,23 @@ struct Network::Impl {
   }
 
   bool may_drop(const NodeKind& k, const Transport& t) const {
-    if (k.control != FlowControl::none) return !world.fabric.lanes()[t.lane].lossless;
+    const auto lanes = world.fabric.lanes();
+    if (k.control != FlowControl::none)
+      return !lanes[t.lane].lossless || (t.acknowledged && !lanes[t.control_lane].lossless);
     return k.shared.count() <= (std::int64_t{1} << 50);  // more is never full
   }
 
   void check() const {
     Bytes mtu{1};
-    for (const auto& t : world.transports) mtu = std::max(mtu, t.mtu);
+    for (const auto& t : world.transports) {
+      mtu = std::max(mtu, t.mtu);
+      if (t.mtu < Bytes{1})
+        throw InputError(fmt::format("transport '{}': an mtu of {} B", t.name, t.mtu.count()), "at least 1 B");
+      if (t.recovery != Recovery::none && t.retransmit_timeout <= Time{})
+        throw InputError(fmt::format("transport '{}': retransmit_timeout must be more than 0", t.name), "500 us, say");
+      if (const auto wrong = problems(t.control); !wrong.empty())
+        throw InputError(fmt::format("transport '{}': {}", t.name, wrong.front()), "");
+    }
     world.fabric.check(mtu);
     const auto kinds = world.fabric.kinds();
     for (const auto& t : world.transports) {
@@ -288,6 +299,8 @@ struct Network::Impl {
     s.entropy = static_cast<std::uint16_t>(mix(spec.hash) >> 48);
     s.given_way = given;
     s.route = given ? keep_way(way) : static_cast<std::uint32_t>(spec.to);
+    if (spec.cap < Rate::bytes_per_second(2'000'000))
+      throw InputError(fmt::format("a flow is held to {} B/s", spec.cap.bytes_per_second()), "at least 2 MB/s");
     if (!spec.cap.is_unlimited()) s.cap_ps_per_byte = ps_per_byte(spec.cap), s.capped = true;
     s.stations = static_cast<std::uint32_t>(w.station_refs.size());
     s.station_count = keep_stations(spec.out);
@@ -338,8 +351,7 @@ struct Network::Impl {
   void start() {
     if (started) return;
     started = true;
-    if (world.options.sample_every > Time{})
-      for (auto& p : parts) p.start_sampling();
+    next_sample = world.options.sample_every > Time{} ? world.options.sample_every : Time::max();
     if (world.source == nullptr) return;
     for (std::uint32_t n = 0; n < world.nodes.size(); ++n)
       if (world.nodes[n].endpoint) parts[world.nodes[n].part].start_source(n);
@@ -356,10 +368,7 @@ struct Network::Impl {
     const int threads = std::clamp<int>(world.options.threads, 1, static_cast<int>(parts.size()));
     if (parts.size() == 1) {
       // In pieces, so that a circle is seen soon after everything stands still.
-      while (parts[0].next_time() <= until && parts[0].next_time() != Time::max()) {
-        parts[0].run(std::min(until, parts[0].next_time() + Time::microseconds(1'000)));
-        if (std::exchange(parts[0].stands_still, false)) stop_if_stuck();
-      }
+      while (window_ok(until)) parts[0].run(limit_);
     } else if (threads == 1) {
       while (window_ok(until)) {
         for (auto& p : parts) p.run(limit_);
@@ -369,7 +378,21 @@ struct Network::Impl {
       run_threads(until, threads);
     }
     for (const auto& p : parts) now = std::max(now, p.now);
-    if (next_time() == Time::max()) finish();
+    if (next_time() != Time::max()) return;
+    finish();
+    if (next_sample != Time::max()) sample(Time::picoseconds(now));
+  }
+
+  void sample(Time at) {
+    for (auto& p : parts) p.sample(at.ps());
+  }
+
+  /// Takes the samples that are due before anything at `next` happens.
+  void sample_before(Time next) {
+    if (next <= next_sample) return;
+    sample(next_sample);
+    const Time every = world.options.sample_every;
+    next_sample = std::max(next_sample + every, (next - Time::picoseconds(1)).ps() / every.ps() * every);
   }
 
   bool window_ok(Time until) {
@@ -377,7 +400,9 @@ struct Network::Impl {
     if (next > until || next == Time::max()) return false;
     for (auto& p : parts)
       if (std::exchange(p.stands_still, false)) stop_if_stuck();
-    limit_ = lookahead == Time::max() ? until : std::min(until, next + lookahead - Time::picoseconds(1));
+    sample_before(next);
+    const Time window = parts.size() == 1 ? Time::microseconds(1'000) : lookahead;
+    limit_ = std::min({until, next_sample, next + window - Time::picoseconds(1)});
     return true;
   }
 
@@ -493,8 +518,11 @@ Time Network::run(Time until, std::vector<Notice>& notices) {
   auto& part = m.parts.front();
   m.world.wants_notices = true;
   part.notices.clear();
-  part.run(until);
-  if (std::exchange(part.stands_still, false)) m.stop_if_stuck();
+  while (part.notices.empty() && part.next_time() <= until && part.next_time() != Time::max()) {
+    m.sample_before(part.next_time());
+    part.run(std::min(until, m.next_sample));
+    if (std::exchange(part.stands_still, false)) m.stop_if_stuck();
+  }
   m.now = part.now;
   notices.insert(notices.end(), part.notices.begin(), part.notices.end());
   part.notices.clear();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "linkcast/sim/diagnostic.hpp"
 
@@ -12,6 +13,8 @@ namespace linkcast::sim::packet {
 namespace {
 
 constexpr std::int64_t pause_frame = 64;  // bytes on the wire: what a pause costs is not counted, only when it works
+
+__extension__ using Wide = unsigned __int128;
 
 bool credit(const Wire& w) { return w.control == static_cast<unsigned>(FlowControl::credit); }
 std::int64_t in_blocks(std::int64_t bytes) { return (bytes + 63) & ~std::int64_t{63}; }  // InfiniBand: 64 B a credit
@@ -113,8 +116,6 @@ void Partition::dispatch(std::uint64_t payload) {
     }
     case What::deliver:
       return consume(index);
-    case What::sample:
-      return sample();
     case What::arrive:
     case What::link:
       return;
@@ -188,7 +189,8 @@ std::uint32_t Partition::toward(NodeState& node, Packet& k) {
 std::int64_t Partition::backlog(std::uint32_t link) const {
   const Out& o = world_.outs[link];
   const std::int64_t busy = o.busy_until > now ? o.busy_until - now : 0;
-  return busy + static_cast<std::int64_t>((o.queued * world_.wires[link].ps_per_byte) >> 32) + (o.stopped != 0 ? 1 : 0);
+  return busy + static_cast<std::int64_t>((Wide{o.queued} * world_.wires[link].ps_per_byte) >> 32) +
+         (o.stopped != 0 ? 1 : 0);
 }
 
 std::uint32_t Partition::choose_among(NodeState& node, const Packet& k, std::uint32_t group) {
@@ -333,6 +335,11 @@ void Partition::serve(std::uint32_t link) {
       }
       q.flow_head = s.next_ready;
       if (q.flow_head == nil) q.flow_tail = nil, o.flows &= static_cast<std::uint8_t>(~bit);
+      if (!may_send(s)) {  // what it wanted to send again has come meanwhile
+        world_.sends[flow].state = SendState::idle;
+        if (((o.packets | o.flows) & bit) == 0) open &= static_cast<std::uint8_t>(~bit);
+        continue;
+      }
       o.turn = static_cast<std::uint8_t>((lane + 1) & 7);
       unblock(link, o);
       const auto p = make_packet(flow);
@@ -372,9 +379,11 @@ void Partition::transmit(std::uint32_t p, std::uint32_t link) {
   o.wire_bytes += size;
   o.payload_bytes += k.kind == PacketKind::data ? k.bytes : 0;
   const std::uint32_t lane = k.lanes & 0xF;
+  const std::int64_t clean = span;
   if (w.errors) [[unlikely]] {
     const LinkSpec& spec = world_.fabric.link(LinkId{link});
-    while (draw(link) < static_cast<double>(size) * 8 * spec.bit_error_rate) {
+    const double damage = -std::expm1(static_cast<double>(size) * 8 * std::log1p(-spec.bit_error_rate));
+    while (draw(link) < damage) {
       if (!spec.link_retry) {
         k.flags |= flag::damaged;
         ++world_.counts[link].damaged;
@@ -398,7 +407,7 @@ void Partition::transmit(std::uint32_t p, std::uint32_t link) {
   }
   if (k.kind == PacketKind::data) ++k.hops;
   k.link = link;
-  const std::int64_t at = now + w.delay + (w.cut_through ? 0 : span);
+  const std::int64_t at = now + w.delay + (w.cut_through ? span - clean : span);
   if (w.to_part == number_) [[likely]] {
     push(at, event(What::arrive, p));
     return;
@@ -420,8 +429,10 @@ bool Partition::admit(NodeState& node, Packet& k, std::uint32_t link, LaneQueue&
     Input& in = world_.inputs[k.link * world_.lanes + in_lane];
     const std::int64_t reserve = kind.reserve.count();
     const std::int64_t above = std::max<std::int64_t>(0, in.bytes + size - reserve);
-    if (in.headroom == 0 && (above == 0 || static_cast<double>(above) <= kind.alpha * free)) {
-      node.pool += above - std::max<std::int64_t>(0, in.bytes - reserve);
+    const std::int64_t more = above - std::max<std::int64_t>(0, in.bytes - reserve);
+    if (in.headroom == 0 &&
+        (above == 0 || (static_cast<double>(above) <= kind.alpha * free && static_cast<double>(more) <= free))) {
+      node.pool += more;
       in.bytes += size;
     } else {
       in.headroom += size;
@@ -578,26 +589,21 @@ void Partition::take(const std::vector<Parcel>& parcels, const std::vector<Hop>&
   }
 }
 
-void Partition::start_sampling() {
+void Partition::sample(std::int64_t at) {
   sampled_.resize(world_.outs.size());
-  push(world_.options.sample_every.ps(), event(What::sample, 0));
-}
-
-void Partition::sample() {
   for (std::uint32_t l = 0; l < world_.outs.size(); ++l) {
     const Wire& w = world_.wires[l];
     if (w.from_part != number_) continue;
     const Out& o = world_.outs[l];
     const Counts& c = world_.counts[l];
     auto& before = sampled_[l];
-    const std::int64_t paused = c.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0);
+    const std::int64_t paused = c.paused + (o.blocked_since >= 0 ? at - o.blocked_since : 0);
     if (o.queued == 0 && o.wire_bytes == before.wire_bytes && paused == before.paused && c.drops == before.drops)
       continue;
-    samples.push_back({Time::picoseconds(now), LinkId{l}, o.queued, o.wire_bytes - before.wire_bytes,
+    samples.push_back({Time::picoseconds(at), LinkId{l}, o.queued, o.wire_bytes - before.wire_bytes,
                        Time::picoseconds(paused - before.paused), c.marks - before.marks, c.drops - before.drops});
     before = {o.wire_bytes, paused, c.marks, c.drops};
   }
-  if (!queue_.empty()) push(now + world_.options.sample_every.ps(), event(What::sample, 0));
 }
 
 std::size_t Partition::memory_bytes() const {

@@ -175,11 +175,14 @@ void Partition::on_data(std::uint32_t p) {
       answer(k.flow, r, k, p, PacketKind::cnp, 0);
     }
   }
-  if ((k.flags & flag::trimmed) != 0) {
-    if (!before(k.psn, r.expected)) answer(k.flow, r, k, p, PacketKind::nack, k.psn);
-    return;
-  }
   const bool windowed = t.any_order || t.recovery == Recovery::selective;
+  if ((k.flags & flag::trimmed) != 0) {
+    if (before(k.psn, r.expected)) return;
+    if (windowed) return answer(k.flow, r, k, p, PacketKind::nack, k.psn);
+    if (r.asked) return;
+    r.asked = true;
+    return answer(k.flow, r, k, p, PacketKind::nack, r.expected);
+  }
   bool at_once = (k.flags & flag::last) != 0;
   if (before(k.psn, r.expected)) {
     at_once = true;  // it came before: say so again

@@ -219,7 +219,18 @@ void Partition::sent(std::uint32_t flow, std::uint32_t wire_bytes, std::uint32_t
 void Partition::advance(std::uint32_t flow, std::uint32_t to) {
   Send& s = world_.sends[flow];
   if (!before(s.una, to)) return;
-  if (before(s.next, to)) throw InternalError("packet network: an acknowledgement for what was never sent");
+  if (before(s.high, to)) throw InternalError("packet network: an acknowledgement for what was never sent");
+  if (before(s.next, to)) {
+    // It had gone back meanwhile: what it would send again has come.
+    if (to == s.end) {
+      s.next = to;
+      s.message = nil;
+      s.message_end = 0;
+      s.left = 0;
+    } else {
+      seek(flow, to);
+    }
+  }
   s.una = to;
   while (s.again != nil && before(again_[s.again].psn, to)) {
     const auto a = s.again;
