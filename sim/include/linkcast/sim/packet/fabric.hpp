@@ -81,9 +81,6 @@ struct LinkSpec {
   Bytes header;  // around every packet on this link
   double bit_error_rate = 0;
   bool link_retry = false;  // a damaged packet is sent again by the link itself, in order; else it is lost
-  /// A packet's lane rises by that when it takes this link (up to the last lane), which keeps rings of switches from
-  /// locking up: what waits only waits for higher lanes (Guenther 1981; Dally and Seitz 1987).
-  std::uint8_t lane_step = 0;
 };
 
 class Fabric {
