@@ -180,7 +180,7 @@ void Partition::arrive(std::uint32_t p) {
   } else {
     link = toward(node, k);
   }
-  if (world_.fabric.lane_by_hop() && k.kind == PacketKind::data) {
+  if (world_.fabric.lane_by_hop()) {
     // A packet changes to a higher lane at every switch, so that no circle of buffers can close.
     const auto up = std::min<std::uint32_t>(lane + 1U, world_.lanes - 1);
     k.lanes = static_cast<std::uint8_t>((lane << 4) | up);

@@ -226,6 +226,7 @@ struct alignas(64) Send {
   bool timer : 1 = false;  // set
   bool calm : 1 = false;   // its control leaves it at the line rate until it is notified
   bool capped : 1 = false;
+  bool booked : 1 = false;  // its stations have kept the time of its next packet
 
   std::uint64_t cap_ps_per_byte = 0;
   std::uint32_t first_message = nil, last_message = nil;
