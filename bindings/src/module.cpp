@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -130,6 +131,7 @@ py::dict collective(const Cluster& cluster, const std::vector<std::int64_t>& siz
   py::dict account;
   for (std::size_t i = 0; i < sim::cause_count; ++i) {
     const auto cause = static_cast<sim::Cause>(i);
+    if (std::ranges::none_of(rows, [cause](const auto& row) { return row.account.tells(cause); })) continue;
     std::vector<double> us;
     for (const auto& row : rows) us.push_back(row.account[cause].us());
     account[py::str(std::string{sim::name_of(cause)})] = us;

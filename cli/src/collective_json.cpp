@@ -9,12 +9,12 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Microseconds by cause; all causes, so that a reader needs no special case.
+/// Microseconds by cause; also those that are zero, so that a reader needs no special case.
 json account_json(const sim::Account& account) {
   json out;
   for (std::size_t i = 0; i < sim::cause_count; ++i) {
     const auto cause = static_cast<sim::Cause>(i);
-    out[std::string{sim::name_of(cause)}] = us(account[cause]);
+    if (account.tells(cause)) out[std::string{sim::name_of(cause)}] = us(account[cause]);
   }
   return out;
 }

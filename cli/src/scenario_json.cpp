@@ -14,7 +14,7 @@ std::string scenario_json(const workloads::ScenarioResult& r, const Expected& ex
            {"time_us", us(r.end)}};
   for (std::size_t i = 0; i < sim::cause_count; ++i) {
     const auto cause = static_cast<sim::Cause>(i);
-    out["account"][std::string{sim::name_of(cause)}] = us(r.account[cause]);
+    if (r.account.tells(cause)) out["account"][std::string{sim::name_of(cause)}] = us(r.account[cause]);
   }
   out["by_rank"] = json::array();
   for (const auto& k : r.by_rank)

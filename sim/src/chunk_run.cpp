@@ -32,6 +32,8 @@ ChunkRun::ChunkRun(const ChunkPlan& plan, ChunkHost host, Time now, const Accoun
   tails_.resize(slots);
   credits_.resize(slots);
   if (cuts_through_) heads_.resize(slots);
+  ways_ = host.carrier.ways(plan, host.tag);
+  if (ways_->tells_arrivals()) landings_.resize(slots);
   working_ = plan.agents();
   for (std::uint32_t a = 0; a < workers_.size(); ++a) {
     workers_[a].account = account;
@@ -148,7 +150,9 @@ void ChunkRun::on_event(std::uint32_t a, Time now) {
   throw InternalError(fmt::format("chunk program: an event for agent {} that expects none", plan_.original_agent(a)));
 }
 
-void ChunkRun::on_flow_end(std::uint32_t a, Time now) { end_transfer(a, now); }
+void ChunkRun::on_moved(std::uint32_t a, Time now, const Moved& moved) {
+  moved.what == Moved::What::left ? end_transfer(a, now, moved.paused) : land(moved.connection, now, moved);
+}
 
 void ChunkRun::begin_transfer(std::uint32_t a, Time now) {
   check_account(a, now);
@@ -170,18 +174,19 @@ void ChunkRun::begin_transfer(std::uint32_t a, Time now) {
   }
   const Rate cap = kind_of(w).cap;
   const Route& route = w.routes[w.route].second;
-  if (w.bytes == Bytes{}) {
-    end_transfer(a, now);
-  } else if (route.usages.empty()) {
-    schedule(a, now + transfer_time(w.bytes, cap));
-  } else {
-    const auto flow = static_cast<std::size_t>(host_.network.start(now, route.usages, w.bytes, cap));
-    if (flow >= host_.flow_owner.size()) host_.flow_owner.resize(flow + 1);
-    host_.flow_owner[flow] = host_.tag | a;
+  const bool moves = w.bytes > Bytes{} && !route.usages.empty();
+  if (!landings_.empty()) {
+    for (const auto c : w.send) {
+      const bool travels = moves && !plan_.connection(c).usages.empty();
+      landings_[slot(fifos_[c], fifos_[c].sent - 1)] = {.known = !travels, .time = now, .paused = Time{}};
+    }
   }
+  if (w.bytes == Bytes{}) return end_transfer(a, now);
+  if (!moves) return schedule(a, now + transfer_time(w.bytes, cap));
+  ways_->start(now, {a, w.kind, w.bytes, w.send, route, cap});
 }
 
-void ChunkRun::end_transfer(std::uint32_t a, Time now) {
+void ChunkRun::end_transfer(std::uint32_t a, Time now, std::optional<Time> paused) {
   Worker& w = workers_[a];
   const UnitKind& kind = kind_of(w);
   const Route& route = w.routes[w.route].second;
@@ -194,7 +199,7 @@ void ChunkRun::end_transfer(std::uint32_t a, Time now) {
   const Time wire = transfer_time(w.bytes, route.wire);
   const Time protocol = std::max(wire, transfer_time(w.bytes, route.protocol));
   const Time alone = std::max(protocol, transfer_time(w.bytes, kind.cap));
-  book_transfer(w.account, elapsed, wire, protocol, alone, kind.cap_cause);
+  book_transfer(w.account, elapsed, wire, protocol, alone, kind.cap_cause, paused);
   if (!fills) w.message = w.account;
   w.own_end = now;
   w.phase = Phase::tails;
@@ -241,15 +246,10 @@ void ChunkRun::pass_on(std::uint32_t a, Time now) {
   Worker& w = workers_[a];
   for (const auto c : w.send) {
     auto& f = fifos_[c];
-    auto& tail = tails_[slot(f, f.tails++)];
+    auto& tail = tails_[slot(f, f.left++)];
     tail = {now + f.latency, w.message};
     tail.account.add(Cause::latency, f.latency);
-    if (!f.receiver_waits) continue;
-    const Worker& to = workers_[f.to];
-    if (to.phase == Phase::tails || (to.phase == Phase::waiting && !kind_of(to).cut_through)) {
-      f.receiver_waits = false;
-      wake(f.to, now);
-    }
+    tell_tails(c, now);
   }
   for (const auto c : w.receive) {
     auto& f = fifos_[c];
@@ -260,6 +260,37 @@ void ChunkRun::pass_on(std::uint32_t a, Time now) {
   }
   ++w.next;
   fetch(a, now);
+}
+
+// The carrier tells of arrivals on a connection in the order of its units; those without bytes it never saw.
+void ChunkRun::land(std::uint32_t c, Time now, const Moved& moved) {
+  auto& f = fifos_[c];
+  while (f.arrived < f.sent && landings_[slot(f, f.arrived)].known) ++f.arrived;
+  landings_[slot(f, f.arrived)] = {true, now + std::max(Time{}, f.latency - moved.on_the_way),
+                                   moved.paused.value_or(Time{})};
+  tell_tails(c, now);
+}
+
+// A tail is known when its unit was passed on and its bytes are there. What it is later than a unit that met nothing on
+// the way is a delay on the network.
+void ChunkRun::tell_tails(std::uint32_t c, Time now) {
+  auto& f = fifos_[c];
+  const auto before = f.tails;
+  for (; f.tails < f.left; ++f.tails) {
+    if (landings_.empty()) continue;
+    const auto& landing = landings_[slot(f, f.tails)];
+    if (!landing.known) break;
+    auto& tail = tails_[slot(f, f.tails)];
+    if (landing.time <= tail.time) continue;
+    book_delay(tail.account, landing.time - tail.time, landing.paused);
+    tail.time = landing.time;
+  }
+  if (f.tails == before || !f.receiver_waits) return;
+  const Worker& to = workers_[f.to];
+  if (to.phase == Phase::tails || (to.phase == Phase::waiting && !kind_of(to).cut_through)) {
+    f.receiver_waits = false;
+    wake(f.to, now);
+  }
 }
 
 void ChunkRun::wake(std::uint32_t a, Time now) {

@@ -1,24 +1,27 @@
 // A chunk program at work: agents that wait for their FIFOs, move a unit and pass it on. Runs inside a clock, an
-// event queue and a network that may be shared with others. Knows no GPU, and whether it is folded only the plan knows.
+// event queue and a network that may be shared with others. Knows no GPU; whether it is folded only the plan knows, and
+// whether fluid or packets carry its units only the carrier.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "carrier.hpp"
 #include "chunk_plan.hpp"
 #include "linkcast/sim/account.hpp"
 #include "linkcast/sim/event_queue.hpp"
-#include "linkcast/sim/fluid.hpp"
 
 namespace linkcast::sim {
 
-/// Where a run puts its events and flows. `flow_owner[flow]` and the events' payloads are `tag | agent`.
+/// Where a run puts its events and moves its units. The events' payloads, and the owners of what moves, are
+/// `tag | agent`.
 struct ChunkHost {
   EventQueue& queue;
-  FluidNetwork& network;
-  std::vector<std::uint64_t>& flow_owner;
+  Carrier& carrier;
   std::uint64_t tag = 0;
 };
 
@@ -28,7 +31,7 @@ class ChunkRun {
   ChunkRun(const ChunkPlan& plan, ChunkHost host, Time now, const Account& account);
 
   void on_event(std::uint32_t agent, Time now);
-  void on_flow_end(std::uint32_t agent, Time now);
+  void on_moved(std::uint32_t agent, Time now, const Moved& moved);
 
   bool finished() const { return working_ == 0; }
   /// When the last agent ended, and why it took that long.
@@ -60,6 +63,8 @@ class ChunkRun {
     Time latency, credit_latency;
     std::int64_t sent = 0;      // units for which the sender has taken a slot
     std::int64_t heads = 0;     // ... whose head's arrival is known
+    std::int64_t left = 0;      // ... that the sender has passed on
+    std::int64_t arrived = 0;   // ... whose bytes are there, as far as no earlier one is missing
     std::int64_t tails = 0;     // ... whose tail's arrival is known
     std::int64_t taken = 0;     // ... that the receiver has taken up
     std::int64_t released = 0;  // ... whose slot's release is known
@@ -69,6 +74,12 @@ class ChunkRun {
     Time time;
     Account account;
   };
+  /// Of a unit that is heard of when it arrives.
+  struct Landing {
+    bool known = false;
+    Time time;  // with what is left of the connection's latency
+    Time paused;
+  };
 
   const UnitKind& kind_of(const Worker& w) const { return plan_.program().kinds[w.kind]; }
   std::size_t slot(const Fifo& f, std::int64_t n) const { return f.first + static_cast<std::size_t>(n % f.slots); }
@@ -77,7 +88,9 @@ class ChunkRun {
   void choose_route(std::uint32_t a);
   void take_up(std::uint32_t a);
   void begin_transfer(std::uint32_t a, Time now);
-  void end_transfer(std::uint32_t a, Time now);
+  void end_transfer(std::uint32_t a, Time now, std::optional<Time> paused = std::nullopt);
+  void land(std::uint32_t c, Time now, const Moved& moved);
+  void tell_tails(std::uint32_t c, Time now);
   void conclude(std::uint32_t a, Time now, bool at_once);
   void pass_on(std::uint32_t a, Time now);
   void wake(std::uint32_t a, Time now);
@@ -89,6 +102,8 @@ class ChunkRun {
   std::vector<Worker> workers_;
   std::vector<Fifo> fifos_;
   std::vector<Arrival> heads_, tails_, credits_;  // heads only where some kind cuts through
+  std::vector<Landing> landings_;                 // only where the carrier tells arrivals
+  std::unique_ptr<Ways> ways_;
   bool cuts_through_ = false;
   Unit unit_;
   std::uint32_t working_ = 0;

@@ -1,5 +1,5 @@
 // The clock: takes the next instant from the event queue and the network, runs everything that happens in it, and
-// starts what became ready. Knows tasks and runs; what they stand for it does not know.
+// starts what became ready. Knows tasks and runs; what they stand for it does not know, nor what moves their bytes.
 #include "linkcast/sim/replay.hpp"
 
 #include <fmt/format.h>
@@ -11,8 +11,10 @@
 
 #include "chunk_plan.hpp"
 #include "chunk_run.hpp"
+#include "fluid_carrier.hpp"
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/sim/event_queue.hpp"
+#include "packet_carrier.hpp"
 #include "task_board.hpp"
 
 namespace linkcast::sim {
@@ -24,7 +26,11 @@ constexpr std::uint64_t agent_bit = std::uint64_t{1} << 63;
 class Replay {
  public:
   Replay(const ResourceTable& resources, TaskSource& source, const ReplayOptions& options)
-      : resources_{resources}, options_{options}, board_{source, options.window}, network_{resources} {
+      : resources_{resources}, options_{options}, board_{source, options.window} {
+    if (options.packets != nullptr)
+      carrier_ = std::make_unique<PacketCarrier>(*options.packets, resources.size());
+    else
+      carrier_ = std::make_unique<FluidCarrier>(resources);
     carried_alone_.resize(resources.size(), 0.0);
   }
 
@@ -33,7 +39,8 @@ class Replay {
     start_ready();
     while (board_.in_window() > 0) {
       launch();
-      const Time next = std::min(queue_.next_time(), network_.next_completion());
+      const Time event = queue_.next_time();
+      const Time next = std::min(event, carrier_->next(event));
       if (next == Time::max()) throw InternalError("deadlock: " + blocked());
       now_ = next;
       instant();
@@ -42,7 +49,7 @@ class Replay {
     result_.tasks = board_.taken();
     if (result_.account.total() != result_.end)
       throw InternalError("the account of the replay does not add up to its end");
-    result_.carried = network_.carried(now_);
+    result_.carried = carrier_->carried(now_);
     for (std::size_t r = 0; r < carried_alone_.size(); ++r) result_.carried[r] += carried_alone_[r];
     return std::move(result_);
   }
@@ -57,31 +64,30 @@ class Replay {
   // Queue first, then the network: rates are solved once for all starts of the instant.
   void instant() {
     for (;;) {
-      while (queue_.next_time() == now_) dispatch(queue_.pop().payload, false);
-      if (network_.next_completion() != now_) return;
-      network_.complete(now_, ended_);
-      owners_.clear();
-      for (const auto f : ended_) owners_.push_back(flow_owner_[static_cast<std::size_t>(f)]);
-      for (const auto owner : owners_) dispatch(owner, true);
+      while (queue_.next_time() == now_) dispatch(queue_.pop().payload, nullptr);
+      carrier_->take(now_, moved_);
+      if (moved_.empty()) return;
+      for (const auto& m : moved_) dispatch(m.owner, &m);
     }
   }
 
-  void dispatch(std::uint64_t owner, bool flow_ended) {
+  /// Something that was due, or that moved.
+  void dispatch(std::uint64_t owner, const Moved* moved) {
     ++result_.events;
     if ((owner & agent_bit) != 0) {
       const auto index = static_cast<std::size_t>((owner & ~agent_bit) >> 32);
       auto& running = runs_[index];
       const auto agent = static_cast<std::uint32_t>(owner);
-      flow_ended ? running.run->on_flow_end(agent, now_) : running.run->on_event(agent, now_);
+      moved != nullptr ? running.run->on_moved(agent, now_, *moved) : running.run->on_event(agent, now_);
       if (running.run->finished()) finish_run(index);
       return;
     }
     const auto slot = static_cast<std::uint32_t>(owner);
     auto& entry = board_[slot];
-    if (flow_ended) return end_flow(slot);
+    if (moved != nullptr) return end_flow(slot, moved->paused);
     if (const auto* flow = std::get_if<PipelinedFlow>(&entry.task.work); flow != nullptr && flow->bytes > Bytes{}) {
       entry.flow_start = now_;
-      return start_flow(slot, *flow);
+      return carrier_->start(now_, *flow, slot);
     }
     if (entry.launching) {
       entry.launching = false;
@@ -124,13 +130,7 @@ class Replay {
     queue_.push(now_ + span, slot);
   }
 
-  void start_flow(std::uint32_t slot, const PipelinedFlow& flow) {
-    const auto id = static_cast<std::size_t>(network_.start(now_, flow.usages, flow.bytes, flow.cap));
-    if (id >= flow_owner_.size()) flow_owner_.resize(id + 1);
-    flow_owner_[id] = slot;
-  }
-
-  void end_flow(std::uint32_t slot) {
+  void end_flow(std::uint32_t slot, std::optional<Time> paused) {
     auto& entry = board_[slot];
     const auto& flow = std::get<PipelinedFlow>(entry.task.work);
     Rate bare = Rate::unlimited(), framed = Rate::unlimited();
@@ -140,7 +140,7 @@ class Replay {
     }
     const auto time = [&flow](Rate r) { return transfer_time(flow.bytes, std::max(r, Rate::bytes_per_second(1))); };
     const Time wire = time(bare), protocol = std::max(wire, time(framed)), alone = std::max(protocol, time(flow.cap));
-    book_transfer(entry.account, now_ - entry.flow_start, wire, protocol, alone, flow.cap_cause);
+    book_transfer(entry.account, now_ - entry.flow_start, wire, protocol, alone, flow.cap_cause, paused);
     end_task(slot);
   }
 
@@ -161,7 +161,7 @@ class Replay {
   // Programs begin when the instant is over and it is clear what runs beside them.
   void launch() {
     const auto batch = std::exchange(launching_, {});
-    const bool alone = batch.size() == 1 && active_ == 1;
+    const bool alone = batch.size() == 1 && active_ == 1 && options_.packets == nullptr;
     for (const auto slot : batch) alone ? run_alone(slot) : run_shared(slot);
   }
 
@@ -182,8 +182,8 @@ class Replay {
     running.slot = slot;
     running.plan = plan_for(program, false);
     const auto tag = agent_bit | (static_cast<std::uint64_t>(index) << 32);
-    running.run = std::make_unique<ChunkRun>(*running.plan, ChunkHost{queue_, network_, flow_owner_, tag}, now_,
-                                             board_[slot].account);
+    running.run =
+        std::make_unique<ChunkRun>(*running.plan, ChunkHost{queue_, *carrier_, tag}, now_, board_[slot].account);
     if (running.run->finished()) finish_run(index);
   }
 
@@ -202,23 +202,21 @@ class Replay {
     const auto& program = std::get<std::shared_ptr<const ChunkProgram>>(board_[slot].task.work);
     const auto plan = plan_for(program, options_.fold);
     EventQueue queue;
-    FluidNetwork network{plan->resources()};
-    std::vector<std::uint64_t> owner;
-    ChunkRun run{*plan, ChunkHost{queue, network, owner, 0}, now_, board_[slot].account};
-    std::vector<FlowId> ended;
+    FluidCarrier carrier{plan->resources()};
+    ChunkRun run{*plan, ChunkHost{queue, carrier, 0}, now_, board_[slot].account};
+    std::vector<Moved> moved;
     while (!run.finished()) {
-      const Time now = std::min(queue.next_time(), network.next_completion());
+      const Time now = std::min(queue.next_time(), carrier.next(queue.next_time()));
       if (now == Time::max()) throw InternalError("deadlock: " + run.blocked());
       while (queue.next_time() == now) {
         run.on_event(static_cast<std::uint32_t>(queue.pop().payload), now);
         ++result_.events;
       }
-      if (network.next_completion() != now) continue;
-      network.complete(now, ended);
-      for (const auto f : ended) run.on_flow_end(static_cast<std::uint32_t>(owner[static_cast<std::size_t>(f)]), now);
-      result_.events += ended.size();
+      carrier.take(now, moved);
+      for (const auto& m : moved) run.on_moved(static_cast<std::uint32_t>(m.owner), now, m);
+      result_.events += moved.size();
     }
-    plan->expand_carried(network.carried(run.end()), carried_alone_);
+    plan->expand_carried(carrier.carried(run.end()), carried_alone_);
     board_[slot].account = run.account();
     queue_.push(run.end(), slot);
   }
@@ -233,14 +231,13 @@ class Replay {
   const ResourceTable& resources_;
   const ReplayOptions& options_;
   TaskBoard board_;
-  FluidNetwork network_;
+  std::unique_ptr<Carrier> carrier_;
   EventQueue queue_;
   Time now_;
   std::size_t active_ = 0;
   std::vector<std::uint32_t> ready_, launching_;
   std::vector<Running> runs_;
-  std::vector<std::uint64_t> flow_owner_, owners_;
-  std::vector<FlowId> ended_;
+  std::vector<Moved> moved_;
   std::pair<std::shared_ptr<const ChunkProgram>, std::shared_ptr<const ChunkPlan>> kept_folded_, kept_whole_;
   std::vector<double> carried_alone_;
   ReplayResult result_;

@@ -261,8 +261,8 @@ struct CollectiveModel::Impl {
     for (std::size_t i = 1; i < sim::cause_count; ++i)
       if (account[static_cast<Cause>(i)] > account[static_cast<Cause>(largest)]) largest = i;
     const auto cause = static_cast<Cause>(largest);
-    if (cause != Cause::wire && cause != Cause::protocol && cause != Cause::congestion)
-      return {std::string(name_of(cause)), {}};
+    const auto of_links = {Cause::wire, Cause::protocol, Cause::congestion, Cause::queueing, Cause::paused};
+    if (std::ranges::find(of_links, cause) == of_links.end()) return {std::string(name_of(cause)), {}};
     const auto& table = s.classes ? s.classes->table : resources;
     double worst = -1;
     sim::ResourceId busiest{};

@@ -235,7 +235,8 @@ const CallCost& CallCosts::cost(std::size_t m, Op op, sim::Bytes bytes, int root
   call.root = root;
   const auto row = model.model.run(call);
   CallCost c;
-  const auto links = row.account[Cause::wire] + row.account[Cause::protocol] + row.account[Cause::congestion];
+  const auto links = row.account[Cause::wire] + row.account[Cause::protocol] + row.account[Cause::congestion] +
+                     row.account[Cause::queueing] + row.account[Cause::paused];
   double stretch = model.crowded;
   if (model.siblings > 1) {
     const auto [at, fresh] = model.trunks.try_emplace(op, 0);

@@ -1,5 +1,6 @@
 // What a replay executes: tasks with dependencies. A transfer is either one pipelined flow (fidelity `flow`)
-// or a chunk program (fidelity `chunk`): agents that hand units to each other through FIFOs with credits.
+// or a chunk program (fidelity `chunk`): agents that hand units to each other through FIFOs with credits. At fidelity
+// `packet` it is the same program, whose units are messages of packets (packet/ways.hpp).
 // The engine's whole vocabulary; knows no GPU, no NCCL.
 #pragma once
 
@@ -16,6 +17,10 @@
 #include "linkcast/sim/units.hpp"
 
 namespace linkcast::sim {
+
+namespace packet {
+struct Ways;
+}
 
 /// A pipelined collective in steady state: one rate that loads many links at once.
 /// It lasts: the fixed parts of `fixed`, then bytes / rate under max-min sharing.
@@ -73,6 +78,7 @@ struct ChunkProgram {
   std::vector<Connection> connections;
   std::vector<Agent> agents;
   Account fixed;  // spent before the first unit (launch, base latency)
+  std::shared_ptr<const packet::Ways> ways;  // of its connections, where packets move; null: none has any
 };
 
 struct Compute {

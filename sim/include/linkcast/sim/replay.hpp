@@ -9,6 +9,10 @@
 
 namespace linkcast::sim {
 
+namespace packet {
+struct Setting;
+}
+
 /// Watches a replay; every method may be left alone. Called in the order of simulated time.
 class Observer {
  public:
@@ -21,6 +25,8 @@ struct ReplayOptions {
   bool fold = true;                  // simulate what behaves alike once (fold.hpp); never changes a time
   std::size_t window = 65'536;       // tasks taken from the source ahead of completion
   std::vector<Observer*> observers;  // not owned
+  /// Units move as packets, all in one network, and nothing is folded. Null: as fluid.
+  const packet::Setting* packets = nullptr;
 };
 
 struct ReplayResult {

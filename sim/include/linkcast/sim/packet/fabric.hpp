@@ -109,6 +109,11 @@ class Fabric {
   /// wait for each other in a circle where ways turn (torus, dragonfly): as many lanes as a way has links.
   void set_lane_by_hop(bool on) { lane_by_hop_ = on; }
   bool lane_by_hop() const { return lane_by_hop_; }
+  /// Adaptive switches may send a packet round by a switch drawn at random where the shortest way has more than twice
+  /// the queue (UGAL with local knowledge; Singh, Load-balanced routing in interconnection networks, 2005): what
+  /// dragonflies need, whose shortest ways are few. Decided at a packet's first switch.
+  void set_detours(bool on) { detours_ = on; }
+  bool detours() const { return detours_; }
   /// Instead, or over that: the links that lead from `at` to the endpoints that hang on `site`.
   void set_route(NodeId at, NodeId site, std::span<const LinkId> links, std::span<const unsigned> weights = {});
 
@@ -164,7 +169,7 @@ class Fabric {
   std::uint32_t group_of(std::span<const LinkId> links, std::span<const unsigned> weights);
 
   std::vector<VirtualLane> lanes_;
-  bool lane_by_hop_ = false;
+  bool lane_by_hop_ = false, detours_ = false;
   std::vector<NodeKind> kinds_;
   std::vector<std::uint16_t> node_kind_;
   std::vector<std::uint8_t> endpoint_;
