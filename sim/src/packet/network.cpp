@@ -72,6 +72,13 @@ struct Network::Impl {
     build(cut.parts);
   }
 
+  bool may_drop(const NodeKind& k, const Transport& t) const {
+    const auto lanes = world.fabric.lanes();
+    if (k.control != FlowControl::none)
+      return !lanes[t.lane].lossless || (t.acknowledged && !lanes[t.control_lane].lossless);
+    return k.shared.count() <= (std::int64_t{1} << 50);  // more is never full
+  }
+
   void check() const {
     Bytes mtu{1};
     for (const auto& t : world.transports) {
@@ -94,12 +101,10 @@ struct Network::Impl {
       if (t.ack_every < 1 || t.ack_every > 255)
         throw InputError(fmt::format("transport '{}': an acknowledgement for {} packets", t.name, t.ack_every),
                          "1 to 255");
-      if (t.recovery == Recovery::none) {
+      // What is not acknowledged is a link's own protocol: its flows are looked at when they are opened.
+      if (t.recovery == Recovery::none && t.acknowledged) {
         for (const auto& k : kinds) {
-          if (k.control != FlowControl::none && lanes[t.lane].lossless &&
-              (!t.acknowledged || lanes[t.control_lane].lossless))
-            continue;
-          if (k.control == FlowControl::none && k.shared.count() > (std::int64_t{1} << 50)) continue;  // never full
+          if (!may_drop(k, t)) continue;
           throw InputError(fmt::format("transport '{}' cannot repair a loss, but {} may drop its packets", t.name,
                                        k.name.empty() ? "a node" : k.name),
                            "a lossy class needs recovery go_back_n or selective; or make the lane lossless");
@@ -112,14 +117,17 @@ struct Network::Impl {
                            "use recovery go_back_n or selective, or let the link repair it (link_retry)");
         }
       }
-      if (!t.any_order && t.acknowledged) {
-        const bool reorders = t.paths > 0 || std::ranges::any_of(kinds, [](const NodeKind& k) {
-                                return k.choice == Choice::spray || k.choice == Choice::adaptive;
-                              });
-        if (reorders && t.recovery == Recovery::none)
-          throw InputError(fmt::format("transport '{}' wants packets in order, but the routing reorders them", t.name),
-                           "any_order: true, or a routing that keeps a flow on one way");
-      }
+      const bool reorders = t.paths > 0 || std::ranges::any_of(kinds, [](const NodeKind& k) {
+                              return k.choice != Choice::hash && k.choice != Choice::by_destination;
+                            });
+      if (!reorders || !t.acknowledged) continue;
+      if (std::holds_alternative<hpcc::Settings>(t.control))
+        throw InputError(
+            fmt::format("transport '{}': HPCC compares what it hears of one way, but the routing uses several", t.name),
+            "another control, or a routing that keeps a flow on one way");
+      if (!t.any_order && t.recovery == Recovery::none)
+        throw InputError(fmt::format("transport '{}' wants packets in order, but the routing reorders them", t.name),
+                         "any_order: true, or a routing that keeps a flow on one way");
     }
   }
 
@@ -281,6 +289,12 @@ struct Network::Impl {
       throw InternalError("packet network: a flow is between two endpoints");
     const auto [first, way] = way_of(spec, spec.from, spec.to, spec.way);
     const bool given = spec.way.size() > 1 || f.link(first).to == spec.to;
+    for (const auto l : t.acknowledged ? std::vector<LinkId>{} : way) {
+      if (!may_drop(f.kind(f.link(l).to), t) && (f.link(l).bit_error_rate == 0 || f.link(l).link_retry)) continue;
+      throw InputError(
+          fmt::format("transport '{}' cannot repair a loss, but {} may lose its packets", t.name, f.name_of(l)),
+          "a way of links that lose nothing, or acknowledgements and recovery");
+    }
     Send s;
     s.link = static_cast<std::uint32_t>(first);
     s.from = static_cast<std::uint32_t>(spec.from);
