@@ -60,8 +60,9 @@ TEST_CASE("SRD sprays from the sender, TCP marks at a step", "[models][packet]")
 }
 
 TEST_CASE("the arithmetic of buffers", "[models][packet]") {
-  // 50 GB/s x 1 us = 50,000 B on the way; three packets of 4124 B: 62,372 B; and one byte for the rounding.
-  CHECK(models::pause_headroom(50_GBps, 1_us, 4124_B) == 62'373_B);
+  // 50 GB/s x 1 us = 50,000 B on the way; three packets of 4124 B and a pause frame of 64 B: 62,436 B;
+  // and one byte for the rounding.
+  CHECK(models::pause_headroom(50_GBps, 1_us, 4124_B) == 62'437_B);
   // In credits of 64 B: 975 of them.
   CHECK(models::credit_input(50_GBps, 1_us, 4124_B) == sim::Bytes{975 * 64});
   CHECK(models::credit_input(sim::Rate::unlimited(), 1_us, 64_B) == sim::Bytes{4 * 64});

@@ -30,7 +30,7 @@ Read read(const std::string& yaml, models::PacketSettings settings = usual("roce
   trace::Problems problems;
   const auto value = trace::parse_yaml(source, problems);
   Read out{std::move(settings), {}};
-  workloads::read_packet(problems, value, out.settings);
+  workloads::read_packet(problems, value, 50_GBps, out.settings);
   try {
     problems.throw_if_any();
   } catch (const sim::InputError& e) {
@@ -122,6 +122,10 @@ TEST_CASE("another algorithm begins with its own defaults") {
   REQUIRE(table.problems.empty());
   CHECK(std::get<packet::infiniband_cct::Settings>(table.settings.control).table.size() == 3);
   CHECK(std::get<packet::infiniband_cct::Settings>(table.settings.control).ccti_limit == 2);
+  const auto paper = read("control: {preset: paper2015, rpg_threshold: 7}");
+  CHECK(std::get<packet::dcqcn::Settings>(paper.settings.control).rpg_threshold == 7);
+  CHECK(std::get<packet::dcqcn::Settings>(paper.settings.control).rpg_ai_rate ==
+        packet::dcqcn::Settings::paper2015().rpg_ai_rate);
   for (const auto* name : {"dcqcn", "infiniband_cct", "dctcp", "timely", "swift", "hpcc", "nscc"}) {
     const auto r = read(std::string{"control: "} + name);
     CHECK(r.problems.empty());
@@ -133,6 +137,10 @@ TEST_CASE("flow control says whether lanes lose, spraying what receivers do") {
   const auto lossy = read("flow_control: none");
   CHECK_FALSE(lossy.settings.lanes[1].lossless);
   CHECK(lossy.problems.empty());  // RoCE repairs by go-back-N
+  // InfiniBand loses nothing and so repairs nothing: where it loses, somebody must.
+  const auto ib = read("flow_control: none", usual("ib"));
+  CHECK(ib.problems.empty());
+  CHECK(ib.settings.recovery == packet::Recovery::go_back_n);
   const auto paused = read("flow_control: pause", usual("tcp"));
   CHECK(paused.settings.lanes[1].lossless);
   const auto spray = read("routing: spray");
@@ -162,7 +170,7 @@ TEST_CASE("what cannot work is said where it stands") {
       {"marking: {kmin: 1 MB, kmax: 2 MB, pmax: 1.5}\n", "'pmax' is 1.5", 1},
       {"marking: on\n", "has no thresholds", 1, "ib"},
       {"flow_control: none\ntransport:\n  recovery: none\n", "cannot repair", 3},
-      {"flow_control: none\n", "cannot repair", 1, "ib"},
+      {"lanes: [{lossless: false}]\ntransport: {recovery: none}\n", "cannot repair", 2, "ib"},
       {"routing: spray\ntransport: {any_order: false}\n", "wants order", 2},
       {"transport: {paths: 64, recovery: go_back_n}\n", "takes them in order only", 1},
       {"bit_error_rate: 1e-9\n", "cables damage packets", 1, "ib"},
@@ -172,7 +180,7 @@ TEST_CASE("what cannot work is said where it stands") {
       {"control: {algorithm: dcqcn, rpg_ai_rat: 5 Mb/s}\n", "unknown key 'rpg_ai_rat'", 1},
       {"control: {rpg_ai_rate: 5}\n", "needs a unit", 1},
       {"control: {rpg_gd: -1}\n", "'rpg_gd' is -1", 1},
-      {"control: {dce_tcp_g_reading: older}\n", "is no reading", 1},
+      {"control: {dce_tcp_g_reading: older}\n", "is no dce_tcp_g_reading", 1},
       {"control: {algorithm: infiniband_cct, table: 3}\n", "must be a list", 1},
       {"lanes: []\n", "1 to 8 lanes", 1},
       {"lanes: [{}]\ntransport: {lane: 1}\n", "no lane 1", 2},

@@ -117,14 +117,17 @@ struct Network::Impl {
                            "use recovery go_back_n or selective, or let the link repair it (link_retry)");
         }
       }
-      if (!t.any_order && t.acknowledged) {
-        const bool reorders = t.paths > 0 || std::ranges::any_of(kinds, [](const NodeKind& k) {
-                                return k.choice == Choice::spray || k.choice == Choice::adaptive;
-                              });
-        if (reorders && t.recovery == Recovery::none)
-          throw InputError(fmt::format("transport '{}' wants packets in order, but the routing reorders them", t.name),
-                           "any_order: true, or a routing that keeps a flow on one way");
-      }
+      const bool reorders = t.paths > 0 || std::ranges::any_of(kinds, [](const NodeKind& k) {
+                              return k.choice != Choice::hash && k.choice != Choice::by_destination;
+                            });
+      if (!reorders || !t.acknowledged) continue;
+      if (std::holds_alternative<hpcc::Settings>(t.control))
+        throw InputError(
+            fmt::format("transport '{}': HPCC compares what it hears of one way, but the routing uses several", t.name),
+            "another control, or a routing that keeps a flow on one way");
+      if (!t.any_order && t.recovery == Recovery::none)
+        throw InputError(fmt::format("transport '{}' wants packets in order, but the routing reorders them", t.name),
+                         "any_order: true, or a routing that keeps a flow on one way");
     }
   }
 

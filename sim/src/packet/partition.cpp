@@ -51,7 +51,7 @@ void Partition::run(Time limit) {
 
 // Most of the time of a hop is waiting for memory: what the next events will touch is asked for early, what that leads
 // to somewhat later.
-inline void Partition::look_ahead() const {
+inline void Partition::look_ahead() {
   if (const Event* e = queue_.peek(14); e != nullptr) {
     const auto index = static_cast<std::uint32_t>(e->payload);
     const auto what = static_cast<What>(e->payload >> 56);
@@ -76,10 +76,10 @@ inline void Partition::look_ahead() const {
     const auto index = static_cast<std::uint32_t>(e->payload);
     const auto what = static_cast<What>(e->payload >> 56);
     if (what == What::arrive) {
-      const Packet& k = packets_[index];
+      Packet& k = packets_[index];
       const Wire& w = world_.wires[k.link];
       if (!w.to_endpoint) {
-        __builtin_prefetch(&world_.nodes[w.to]);
+        look_for_link(k, w);
       } else if (k.kind == PacketKind::data) {
         __builtin_prefetch(&world_.receives[k.flow]);
       } else {
@@ -91,6 +91,28 @@ inline void Partition::look_ahead() const {
       if (q.count != 0) __builtin_prefetch(&packets_[q.front().packet]);
     }
   }
+}
+
+// Where the way depends on nothing that changes, it is chosen here, so that its link is asked for too.
+inline void Partition::look_for_link(Packet& k, const Wire& w) {
+  std::uint32_t link = 0;
+  if ((k.flags & flag::given_way) != 0) {
+    link = world_.ways[k.route];
+  } else {
+    NodeState& node = world_.nodes[w.to];
+    const Dest& d = world_.dests[k.route];
+    if (d.site == node.site) {
+      link = d.last_link;
+    } else {
+      if (world_.fabric.detours_ || k.via != nil) return;
+      const Choice choice = world_.fabric.kinds()[node.kind].choice;
+      if (choice != Choice::hash && choice != Choice::by_destination) return;
+      link = choose_among(node, k, world_.fabric.table_[node.row + d.site]);
+      k.via = link;
+    }
+  }
+  __builtin_prefetch(&world_.outs[link]);
+  __builtin_prefetch(&world_.queues[link * world_.lanes]);
 }
 
 inline void Partition::unblock(std::uint32_t link, Out& o) {
@@ -158,7 +180,7 @@ void Partition::arrive(std::uint32_t p) {
   } else {
     link = toward(node, k);
   }
-  if (world_.fabric.lane_by_hop() && k.kind == PacketKind::data) {
+  if (world_.fabric.lane_by_hop()) {
     // A packet changes to a higher lane at every switch, so that no circle of buffers can close.
     const auto up = std::min<std::uint32_t>(lane + 1U, world_.lanes - 1);
     k.lanes = static_cast<std::uint8_t>((lane << 4) | up);
@@ -170,8 +192,12 @@ std::uint32_t Partition::toward(NodeState& node, Packet& k) {
   const Fabric& f = world_.fabric;
   const Dest& d = world_.dests[k.route];
   if (d.site == node.site) return d.last_link;
-  if (!f.detours_) [[likely]]
-    return choose_among(node, k, f.table_[node.row + d.site]);
+  if (!f.detours_) [[likely]] {
+    if (k.via == nil) return choose_among(node, k, f.table_[node.row + d.site]);
+    const std::uint32_t ahead = k.via;
+    k.via = nil;
+    return ahead;
+  }
   if (k.via == node.site) k.via = nil;
   if (k.via != nil) return choose_among(node, k, f.table_[node.row + k.via]);
   const std::uint32_t straight = choose_among(node, k, f.table_[node.row + d.site]);
@@ -549,7 +575,7 @@ void Partition::add_credit(std::uint32_t link, std::uint32_t lane, std::int64_t 
   world_.returns[link * world_.lanes + lane].push({at, bytes});
   Out& o = world_.outs[link];
   const auto bit = static_cast<std::uint8_t>(1U << lane);
-  if ((o.starved & bit) == 0) return;
+  if ((o.starved & bit) == 0 && o.blocked_since < 0) return;
   o.starved &= static_cast<std::uint8_t>(~bit);
   wake(link, std::max(at, o.busy_until));
 }

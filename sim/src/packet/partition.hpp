@@ -60,7 +60,8 @@ class Partition {
   }
   void push(std::int64_t at, std::uint64_t payload) { queue_.push(at, payload); }
   void dispatch(std::uint64_t payload);
-  void look_ahead() const;
+  void look_ahead();
+  void look_for_link(Packet& k, const Wire& w);
   void unblock(std::uint32_t link, Out& o);
 
   std::uint32_t take_packet();

@@ -102,7 +102,7 @@ class Fabric {
   /// Fills the routing tables: at every switch, for every site, all links on a shortest way. After the last link.
   /// `weight` (may be empty): of a link in weighted ECMP.
   void route_shortest(const std::function<unsigned(LinkId)>& weight = {});
-  /// A data packet changes to the next higher lane at every switch (the last lane keeps it), so that buffers cannot
+  /// A packet changes to the next higher lane at every switch (the last lane keeps it), so that buffers cannot
   /// wait for each other in a circle where ways turn (torus, dragonfly): as many lanes as a way has links.
   void set_lane_by_hop(bool on) { lane_by_hop_ = on; }
   bool lane_by_hop() const { return lane_by_hop_; }
