@@ -472,7 +472,6 @@ Time Network::run(Time until, std::vector<Notice>& notices) {
   if (m.parts.size() != 1) throw InternalError("packet network: notices are only told by a network of one partition");
   auto& part = m.parts.front();
   m.world.wants_notices = true;
-  part.notices.clear();
   part.run(until);
   if (std::exchange(part.stands_still, false)) m.stop_if_stuck();
   m.now = part.now;
