@@ -12,6 +12,7 @@
 #include "linkcast/workloads/timeline_file.hpp"
 #include "report_option.hpp"
 #include "run_faults.hpp"
+#include "run_flows.hpp"
 #include "run_jobs.hpp"
 #include "run_recording.hpp"
 #include "run_study.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> files;
-  std::string timeline, profile, csv;
+  std::string timeline, profile, csv, fidelity, stats;
   std::vector<std::string> set;
   RecordingFlags recording;
   ReportOption report;
@@ -74,7 +75,7 @@ int perform_recording(const Options& o, const workloads::RecordedScenario& scena
   return result.interrupted ? interrupted : done;
 }
 
-int perform(const Options& o, Io& io) {
+int perform(Options o, Io& io) {
   Problems problems;
   if (o.files.empty())
     problems.add("no scenario is named",
@@ -82,12 +83,19 @@ int perform(const Options& o, Io& io) {
   if (o.files.size() > 1 && o.recording.topology.empty())
     problems.add("one scenario at a time", "several files are the trace of several ranks: say --topology");
   for (const auto& text : o.set) problems.collect([&] { return assignment("--set", text); });
+  static const std::vector<std::string> fidelities{"flow", "chunk", "packet"};
+  if (!o.fidelity.empty()) problems.collect([&] { return one_of("--fidelity", o.fidelity, fidelities); });
   if (!o.recording.topology.empty()) {
     problems.finish();
     o.report.check();
     planning::ReportFacts facts;
     if (o.report.wanted()) facts.inputs = report_inputs(o.files);
-    return perform_recording(o, recorded_scenario(o.files, o.recording, o.set, o.profile), {}, std::move(facts), io);
+    auto scenario = recorded_scenario(o.files, o.recording, o.set, o.profile);
+    if (!o.fidelity.empty())
+      scenario.options.library.fidelity =
+          static_cast<workloads::Fidelity>(one_of("--fidelity", o.fidelity, fidelities));
+    no_stats(o.stats);
+    return perform_recording(o, scenario, {}, std::move(facts), io);
   }
   for (const auto& name : o.recording.given())
     problems.add(fmt::format("{} belongs to a trace with --topology; a scenario says that itself", name),
@@ -99,6 +107,7 @@ int perform(const Options& o, Io& io) {
       return true;
     });
   problems.finish();
+  if (!o.fidelity.empty()) o.set.push_back("fidelity=" + o.fidelity);
   o.report.check();
   const auto* report = o.report.wanted() ? &o.report : nullptr;
 
@@ -117,6 +126,13 @@ int perform(const Options& o, Io& io) {
   const auto faults = run_faults({o.files.front(), o.set, profile, o.json, report}, io);
   if (faults.status) return *faults.status;
   const StudyRun study{o.files.front(), faults.set, profile, o.json, report};
+  if (has_flows(o.files.front(), faults.set)) {
+    if (*elsewhere != '\0')
+      throw sim::InputError(fmt::format("{} belongs to traces and steps", elsewhere),
+                            "of flows: --stats FILE, at --fidelity packet");
+    return run_flows({study, o.stats, o.all}, io);
+  }
+  no_stats(o.stats);
   if (has_collective(o.files.front(), faults.set)) {
     if (*elsewhere != '\0')
       throw sim::InputError(fmt::format("{} belongs to traces and steps", elsewhere),
@@ -172,12 +188,15 @@ void add_run(Form root) {
   o->recording.add_to(form);
   form.group("Simulation");
   form.text("--profile", o->profile, "FILE", "fitted numbers, as `linkcast calibrate fit` writes them");
+  form.text("--fidelity", o->fidelity, "F", "flow, chunk or packet (default: as the scenario says, else flow)");
   form.flag("--no-fold", o->no_fold, "simulate every GPU, also those that behave alike");
   form.group("Output");
   form.flag("--all", o->all, "all rows of every table");
   form.flag("--json", o->json,
-            "JSON: linkcast.run/1; of traces and steps linkcast.replay/1; of jobs linkcast.interference/1");
+            "JSON: linkcast.run/1; of traces and steps linkcast.replay/1; of jobs linkcast.interference/1; of flows "
+            "linkcast.flows/1");
   form.text("--csv", o->csv, "FILE", "of traces and steps: the table of communication, for spreadsheets");
+  form.text("--stats", o->stats, "FILE", "of flows at fidelity packet: queues, pauses, marks and drops over time, CSV");
   o->report.add_to(form);
   form.text("--timeline", o->timeline, "FILE",
             "write a timeline: .pftrace, .json, .json.gz; of traces also %r or folder/, one a rank");
@@ -187,7 +206,9 @@ void add_run(Form root) {
       "  linkcast run configs/data-parallel-dgx-h100.yaml --set topology=dgx-a100 --json\n"
       "      the same step on another machine\n"
       "  linkcast run configs/tensor-parallel-dgx-a100.yaml --timeline step.json\n"
-      "      what every rank does when, for ui.perfetto.dev\n");
+      "      what every rank does when, for ui.perfetto.dev\n"
+      "  linkcast run configs/packet/incast.yaml --fidelity packet --stats queues.csv\n"
+      "      how long flows take where they meet, and what every queue did meanwhile\n");
   form.performs([o](Io& io) { return perform(*o, io); });
 }
 

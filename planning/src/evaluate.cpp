@@ -10,6 +10,7 @@
 #include "linkcast/calibration/cross_validation.hpp"
 #include "linkcast/calibration/validate.hpp"
 #include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/workloads/flow_scenario.hpp"
 #include "linkcast/workloads/scenario.hpp"
 
 namespace linkcast::planning {
@@ -141,6 +142,21 @@ Evaluation of_programs(const workloads::ScenarioResult& r, const topologies::Clu
   return out;
 }
 
+Evaluation of_flows(const workloads::FlowScenario& s, const workloads::FlowsResult& r) {
+  Evaluation out;
+  out.kind = "flows";
+  describe_machine(out, s.cluster, {});
+  out.nccl.clear();
+  out.time = r.end;
+  // The network works from the first message to the last.
+  out.parts.push_back({"communication", r.end});
+  out.exposed_share = 1;
+  out.bound_by = "links";
+  if (!r.links.empty()) out.bound_link = r.links.front().name;
+  out.notes = r.notes;
+  return out;
+}
+
 bool has_overrides(const ScenarioFile& s) { return s.root.is_map() && s.root.get("overrides") != nullptr; }
 
 /// What the loaders and the schedules say where nothing is left that connects a GPU with the others.
@@ -199,6 +215,10 @@ struct Evaluator::Impl {
         auto out = of_recording(s, r);
         for (const auto& a : s.cluster.assumptions()) out.notes.push_back(a);
         return out;
+      }
+      case WorkloadKind::flows: {
+        const auto s = workloads::read_flow_scenario(scenario, profile, source());
+        return of_flows(s, workloads::run_flows(s));
       }
       case WorkloadKind::programs:
         break;

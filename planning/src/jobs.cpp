@@ -207,6 +207,7 @@ class Reader {
                                                               mine.gpus_per_node()));
           break;
         }
+        case workloads::WorkloadKind::flows:
         case workloads::WorkloadKind::programs:
           problems_.add(*w.workload, fmt::format("job '{}' has no workload that can share a network", w.job.name),
                         "a collective, a step, or a trace");

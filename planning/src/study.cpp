@@ -13,6 +13,7 @@
 #include "linkcast/planning/faults.hpp"
 #include "linkcast/planning/goodput.hpp"
 #include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/workloads/flow_scenario.hpp"
 #include "linkcast/workloads/scenario.hpp"
 #include "said.hpp"
 #include "source_hash.hpp"
@@ -80,6 +81,9 @@ void check(const ScenarioFile& scenario, const std::shared_ptr<const topologies:
   switch (workloads::workload_kind(scenario)) {
     case workloads::WorkloadKind::collective:
       static_cast<void>(workloads::read_collective_scenario(scenario, profile));
+      break;
+    case workloads::WorkloadKind::flows:
+      static_cast<void>(workloads::read_flow_scenario(scenario, profile));
       break;
     case workloads::WorkloadKind::recording:
       static_cast<void>(workloads::read_recorded_scenario(scenario, profile));

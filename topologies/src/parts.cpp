@@ -9,6 +9,7 @@
 
 #include "catalog.hpp"
 #include "merge.hpp"
+#include "network_yaml.hpp"
 #include "part_fields.hpp"
 #include "profile_data.hpp"
 
@@ -162,6 +163,8 @@ models::NetworkModel read_network(MapReader& r, const std::string& name) {
   static const std::vector<std::string> routings{"adaptive", "spray", "ecmp", "by_destination"};
   models::NetworkModel p;
   p.name = name;
+  static const std::vector<std::string> packets{"ib", "roce", "efa", "slingshot", "tcp"};
+  p.packets = r.choice("packets", packets).value_or("tcp");
   p.packet = read_packet(r);
   p.residual = r.ratio("residual", 0.01, 1.5).value_or(1.0);
   read_fields(r, p, network_fields);
@@ -171,6 +174,47 @@ models::NetworkModel read_network(MapReader& r, const std::string& name) {
   return p;
 }
 
+/// Sizes by rate of a port (rows) and length of its cable (columns).
+std::vector<SwitchHeadroom> read_headroom(MapReader& part) {
+  std::vector<SwitchHeadroom> out;
+  const auto* v = part.find("headroom");
+  if (!v) return out;
+  MapReader r{part.context(), *v, part.what() + ".headroom", part.source()};
+  const auto* lengths = r.need("lengths");
+  const auto* rows = r.need("rows");
+  std::vector<double> metres;
+  if (lengths && (!lengths->is_sequence() || lengths->items.empty()))
+    r.problem(*lengths, "'lengths' must be a list of cable lengths", "as in [5 m, 40 m, 300 m]");
+  else if (lengths)
+    for (const auto& item : lengths->items)
+      if (const auto m = read_length(r, item)) metres.push_back(*m);
+  if (!std::ranges::is_sorted(metres, std::ranges::less_equal{}))
+    r.problem(*lengths, "'lengths' must grow", "as in [5 m, 40 m, 300 m]");
+  if (rows && !rows->is_sequence())
+    r.problem(*rows, "'rows' must be a list", "`- {rate: 400 Gb/s, sizes: [231424 B, 283648 B, 677888 B]}` lines");
+  for (const auto& item : rows && rows->is_sequence() ? rows->items : std::vector<Value>{}) {
+    MapReader row{part.context(), item, r.what() + ".rows", r.source()};
+    const auto rate = row.rate("rate", true);
+    const auto* sizes = row.need("sizes");
+    row.done();
+    if (!sizes || !rate) continue;
+    if (!sizes->is_sequence() || sizes->items.size() != metres.size()) {
+      row.problem(*sizes, fmt::format("'sizes' must be {} sizes, one for each length", metres.size()));
+      continue;
+    }
+    for (std::size_t i = 0; i < metres.size(); ++i) {
+      const auto& size = sizes->items[i];
+      const auto parsed = parse_quantity(size.is_scalar() ? size.text : "", Dimension::size, "sizes", false);
+      if (const auto* n = std::get_if<std::int64_t>(&parsed))
+        out.push_back({*rate, metres[i], sim::Bytes{*n}});
+      else
+        row.problem(size, std::get<QuantityError>(parsed).problem, std::get<QuantityError>(parsed).help);
+    }
+  }
+  r.done();
+  return out;
+}
+
 SwitchModel read_network_switch(MapReader& r, const std::string& name) {
   SwitchModel p;
   p.name = name;
@@ -178,6 +222,8 @@ SwitchModel read_network_switch(MapReader& r, const std::string& name) {
   p.rate = r.rate("rate", true).value_or(sim::Rate::from_GBps(1));
   p.latency = r.time("latency", true).value_or(sim::Time{});
   p.sharp = r.boolean("sharp").value_or(false);
+  p.buffer = r.size("buffer").value_or(sim::Bytes{0});
+  p.headroom = read_headroom(r);
   return p;
 }
 

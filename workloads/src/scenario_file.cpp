@@ -80,6 +80,7 @@ WorkloadKind workload_kind(const ScenarioFile& scenario) {
   const auto* workload = scenario.root.is_map() ? scenario.root.get("workload") : nullptr;
   if (workload == nullptr || !workload->is_map()) return WorkloadKind::programs;
   if (workload->get("trace") != nullptr || workload->get("step") != nullptr) return WorkloadKind::recording;
+  if (workload->get("flows") != nullptr) return WorkloadKind::flows;
   return workload->get("collective") != nullptr ? WorkloadKind::collective : WorkloadKind::programs;
 }
 

@@ -25,6 +25,12 @@ std::uint64_t ps_per_byte(Rate rate) {  // 2^-32 ps, rounded up: nothing is fast
   return static_cast<std::uint64_t>(((Wide{1'000'000'000'000} << 32) + r - 1) / r);
 }
 
+/// Controls that do nothing to a flow before it is told of congestion.
+bool calm(const ControlSettings& control) {
+  if (const auto* plain = std::get_if<Uncontrolled>(&control)) return plain->window == Bytes{};
+  return std::holds_alternative<dcqcn::Settings>(control) || std::holds_alternative<infiniband_cct::Settings>(control);
+}
+
 /// Threads that take turns at a barrier. They spin: windows are short. After a while they let others run.
 class Barrier {
  public:
@@ -53,6 +59,7 @@ struct Network::Impl {
   std::vector<Partition> parts;
   std::vector<std::uint8_t> part_of;  // by node
   Time lookahead = Time::max();
+  Time next_sample = Time::max();
   std::int64_t now = 0;
   bool started = false;
 
@@ -65,9 +72,24 @@ struct Network::Impl {
     build(cut.parts);
   }
 
+  bool may_drop(const NodeKind& k, const Transport& t) const {
+    const auto lanes = world.fabric.lanes();
+    if (k.control != FlowControl::none)
+      return !lanes[t.lane].lossless || (t.acknowledged && !lanes[t.control_lane].lossless);
+    return k.shared.count() <= (std::int64_t{1} << 50);  // more is never full
+  }
+
   void check() const {
     Bytes mtu{1};
-    for (const auto& t : world.transports) mtu = std::max(mtu, t.mtu);
+    for (const auto& t : world.transports) {
+      mtu = std::max(mtu, t.mtu);
+      if (t.mtu < Bytes{1})
+        throw InputError(fmt::format("transport '{}': an mtu of {} B", t.name, t.mtu.count()), "at least 1 B");
+      if (t.recovery != Recovery::none && t.retransmit_timeout <= Time{})
+        throw InputError(fmt::format("transport '{}': retransmit_timeout must be more than 0", t.name), "500 us, say");
+      if (const auto wrong = problems(t.control); !wrong.empty())
+        throw InputError(fmt::format("transport '{}': {}", t.name, wrong.front()), "");
+    }
     world.fabric.check(mtu);
     const auto kinds = world.fabric.kinds();
     for (const auto& t : world.transports) {
@@ -79,10 +101,10 @@ struct Network::Impl {
       if (t.ack_every < 1 || t.ack_every > 255)
         throw InputError(fmt::format("transport '{}': an acknowledgement for {} packets", t.name, t.ack_every),
                          "1 to 255");
-      if (t.recovery == Recovery::none) {
+      // What is not acknowledged is a link's own protocol: its flows are looked at when they are opened.
+      if (t.recovery == Recovery::none && t.acknowledged) {
         for (const auto& k : kinds) {
-          if (k.control != FlowControl::none && lanes[t.lane].lossless) continue;
-          if (k.control == FlowControl::none && k.shared.count() > (std::int64_t{1} << 50)) continue;  // never full
+          if (!may_drop(k, t)) continue;
           throw InputError(fmt::format("transport '{}' cannot repair a loss, but {} may drop its packets", t.name,
                                        k.name.empty() ? "a node" : k.name),
                            "a lossy class needs recovery go_back_n or selective; or make the lane lossless");
@@ -95,14 +117,17 @@ struct Network::Impl {
                            "use recovery go_back_n or selective, or let the link repair it (link_retry)");
         }
       }
-      if (!t.any_order && t.acknowledged) {
-        const bool reorders = t.paths > 0 || std::ranges::any_of(kinds, [](const NodeKind& k) {
-                                return k.choice == Choice::spray || k.choice == Choice::adaptive;
-                              });
-        if (reorders && t.recovery == Recovery::none)
-          throw InputError(fmt::format("transport '{}' wants packets in order, but the routing reorders them", t.name),
-                           "any_order: true, or a routing that keeps a flow on one way");
-      }
+      const bool reorders = t.paths > 0 || std::ranges::any_of(kinds, [](const NodeKind& k) {
+                              return k.choice != Choice::hash && k.choice != Choice::by_destination;
+                            });
+      if (!reorders || !t.acknowledged) continue;
+      if (std::holds_alternative<hpcc::Settings>(t.control))
+        throw InputError(
+            fmt::format("transport '{}': HPCC compares what it hears of one way, but the routing uses several", t.name),
+            "another control, or a routing that keeps a flow on one way");
+      if (!t.any_order && t.recovery == Recovery::none)
+        throw InputError(fmt::format("transport '{}' wants packets in order, but the routing reorders them", t.name),
+                         "any_order: true, or a routing that keeps a flow on one way");
     }
   }
 
@@ -120,8 +145,12 @@ struct Network::Impl {
       w.banks.emplace_back(t.control);
       w.telemetry = w.telemetry || w.banks.back().wants_telemetry();
     }
-    for (std::size_t i = 0; i < w.transports.size(); ++i)
-      if (w.banks[i].wants_every_ack()) w.transports[i].ack_every = 1;
+    for (std::size_t i = 0; i < w.transports.size(); ++i) {
+      auto& t = w.transports[i];
+      if (w.banks[i].wants_every_ack()) t.ack_every = 1;
+      if (const auto* d = std::get_if<dcqcn::Settings>(&t.control))
+        t.min_time_between_cnps = std::max(t.min_time_between_cnps, d->min_time_between_cnps);
+    }
     build_links();
     build_nodes();
     for (std::size_t s = 0; s < f.stations(); ++s)
@@ -157,15 +186,15 @@ struct Network::Impl {
       Wire& wire = w.wires[l];
       wire.delay = spec.delay.ps();
       wire.back_delay = (back == no_link ? spec.delay : f.link(back).delay).ps();
-      wire.to = static_cast<std::uint32_t>(spec.to);
-      wire.header = static_cast<std::uint16_t>(spec.header.count());
-      wire.from_part = part_of[static_cast<std::size_t>(spec.from)];
-      wire.to_part = part_of[to];
-      wire.control = kind.control;
+      wire.to = static_cast<std::uint32_t>(spec.to) & 0x1FFFFFF;
+      wire.header = static_cast<std::uint32_t>(spec.header.count()) & 0xFFFFF;
+      wire.from_part = part_of[static_cast<std::size_t>(spec.from)] & 0x7FU;
+      wire.to_part = part_of[to] & 0x7FU;
+      wire.control = static_cast<unsigned>(kind.control) & 3U;
       wire.to_endpoint = f.is_endpoint(spec.to);
       wire.cut_through = !wire.to_endpoint && kind.cut_through && fastest[to] <= spec.rate;
       wire.errors = spec.bit_error_rate > 0;
-      w.outs[l].ps_per_byte = ps_per_byte(spec.rate);
+      wire.ps_per_byte = ps_per_byte(spec.rate);
       if (kind.control == FlowControl::credit)
         for (std::uint32_t v = 0; v < w.lanes; ++v) w.queues[l * w.lanes + v].credit = kind.input.count();
     }
@@ -214,11 +243,9 @@ struct Network::Impl {
     Time sum;
     for (const auto l : way) {
       const Wire& w = world.wires[static_cast<std::size_t>(l)];
-      const auto size = static_cast<std::uint64_t>(payload.count()) + w.header;
+      const auto size = static_cast<std::uint64_t>(payload.count()) + std::uint64_t{w.header};
       sum += Time::picoseconds(w.delay);
-      if (!w.cut_through)
-        sum += Time::picoseconds(
-            static_cast<std::int64_t>((size * world.outs[static_cast<std::size_t>(l)].ps_per_byte) >> 32));
+      if (!w.cut_through) sum += Time::picoseconds(static_cast<std::int64_t>((size * w.ps_per_byte) >> 32));
     }
     return sum;
   }
@@ -262,6 +289,12 @@ struct Network::Impl {
       throw InternalError("packet network: a flow is between two endpoints");
     const auto [first, way] = way_of(spec, spec.from, spec.to, spec.way);
     const bool given = spec.way.size() > 1 || f.link(first).to == spec.to;
+    for (const auto l : t.acknowledged ? std::vector<LinkId>{} : way) {
+      if (!may_drop(f.kind(f.link(l).to), t) && (f.link(l).bit_error_rate == 0 || f.link(l).link_retry)) continue;
+      throw InputError(
+          fmt::format("transport '{}' cannot repair a loss, but {} may lose its packets", t.name, f.name_of(l)),
+          "a way of links that lose nothing, or acknowledgements and recovery");
+    }
     Send s;
     s.link = static_cast<std::uint32_t>(first);
     s.from = static_cast<std::uint32_t>(spec.from);
@@ -269,7 +302,9 @@ struct Network::Impl {
     s.entropy = static_cast<std::uint16_t>(mix(spec.hash) >> 48);
     s.given_way = given;
     s.route = given ? keep_way(way) : static_cast<std::uint32_t>(spec.to);
-    if (!spec.cap.is_unlimited()) s.cap_ps_per_byte = ps_per_byte(spec.cap);
+    if (spec.cap < Rate::bytes_per_second(2'000'000))
+      throw InputError(fmt::format("a flow is held to {} B/s", spec.cap.bytes_per_second()), "at least 2 MB/s");
+    if (!spec.cap.is_unlimited()) s.cap_ps_per_byte = ps_per_byte(spec.cap), s.capped = true;
     s.stations = static_cast<std::uint32_t>(w.station_refs.size());
     s.station_count = keep_stations(spec.out);
     Receive r;
@@ -287,12 +322,13 @@ struct Network::Impl {
       path.base_rtt = crossing(way, t.mtu) + crossing(back, t.control_bytes);
       path.hops = static_cast<int>(way.size());
       path.packet = t.mtu + f.link(first).header;
-      s.control = w.banks[spec.transport].add(path);
+      auto& bank = w.banks[spec.transport];
+      s.control = bank.add(path);
+      s.calm = calm(t.control) && bank.rate(s.control, Time{}) >= path.line;
     }
     w.sends.push_back(s);
     w.receives.push_back(r);
     w.send_stats.emplace_back();
-    w.receive_stats.emplace_back();
     if (w.keeps_times) w.posted.emplace_back(), w.delivered.emplace_back();
     return FlowId{static_cast<std::uint32_t>(w.sends.size() - 1)};
   }
@@ -318,8 +354,7 @@ struct Network::Impl {
   void start() {
     if (started) return;
     started = true;
-    if (world.options.sample_every > Time{})
-      for (auto& p : parts) p.start_sampling();
+    next_sample = world.options.sample_every > Time{} ? world.options.sample_every : Time::max();
     if (world.source == nullptr) return;
     for (std::uint32_t n = 0; n < world.nodes.size(); ++n)
       if (world.nodes[n].endpoint) parts[world.nodes[n].part].start_source(n);
@@ -336,10 +371,7 @@ struct Network::Impl {
     const int threads = std::clamp<int>(world.options.threads, 1, static_cast<int>(parts.size()));
     if (parts.size() == 1) {
       // In pieces, so that a circle is seen soon after everything stands still.
-      while (parts[0].next_time() <= until && parts[0].next_time() != Time::max()) {
-        parts[0].run(std::min(until, parts[0].next_time() + Time::microseconds(1'000)));
-        if (std::exchange(parts[0].stands_still, false)) stop_if_stuck();
-      }
+      while (window_ok(until)) parts[0].run(limit_);
     } else if (threads == 1) {
       while (window_ok(until)) {
         for (auto& p : parts) p.run(limit_);
@@ -349,7 +381,21 @@ struct Network::Impl {
       run_threads(until, threads);
     }
     for (const auto& p : parts) now = std::max(now, p.now);
-    if (next_time() == Time::max()) finish();
+    if (next_time() != Time::max()) return;
+    finish();
+    if (next_sample != Time::max()) sample(Time::picoseconds(now));
+  }
+
+  void sample(Time at) {
+    for (auto& p : parts) p.sample(at.ps());
+  }
+
+  /// Takes the samples that are due before anything at `next` happens.
+  void sample_before(Time next) {
+    if (next <= next_sample) return;
+    sample(next_sample);
+    const Time every = world.options.sample_every;
+    next_sample = std::max(next_sample + every, (next - Time::picoseconds(1)).ps() / every.ps() * every);
   }
 
   bool window_ok(Time until) {
@@ -357,7 +403,9 @@ struct Network::Impl {
     if (next > until || next == Time::max()) return false;
     for (auto& p : parts)
       if (std::exchange(p.stands_still, false)) stop_if_stuck();
-    limit_ = lookahead == Time::max() ? until : std::min(until, next + lookahead - Time::picoseconds(1));
+    sample_before(next);
+    const Time window = parts.size() == 1 ? Time::microseconds(1'000) : lookahead;
+    limit_ = std::min({until, next_sample, next + window - Time::picoseconds(1)});
     return true;
   }
 
@@ -472,8 +520,11 @@ Time Network::run(Time until, std::vector<Notice>& notices) {
   if (m.parts.size() != 1) throw InternalError("packet network: notices are only told by a network of one partition");
   auto& part = m.parts.front();
   m.world.wants_notices = true;
-  part.run(until);
-  if (std::exchange(part.stands_still, false)) m.stop_if_stuck();
+  while (part.notices.empty() && part.next_time() <= until && part.next_time() != Time::max()) {
+    m.sample_before(part.next_time());
+    part.run(std::min(until, m.next_sample));
+    if (std::exchange(part.stands_still, false)) m.stop_if_stuck();
+  }
   m.now = part.now;
   notices.insert(notices.end(), part.notices.begin(), part.notices.end());
   part.notices.clear();
@@ -509,35 +560,38 @@ LinkStats Network::link_stats(LinkId l) const {
   const Out& o = impl_->world.outs[i];
   const std::int64_t now = impl_->parts[impl_->world.wires[i].from_part].now;
   LinkStats s;
-  s.packets = c.packets;
-  s.wire_bytes = c.wire_bytes;
-  s.payload_bytes = c.payload_bytes;
+  s.packets = o.packets_sent;
+  s.wire_bytes = o.wire_bytes;
+  s.payload_bytes = o.payload_bytes;
   s.marks = c.marks;
   s.drops = c.drops;
   s.trims = c.trims;
   s.link_retries = c.retries;
   s.damaged = c.damaged;
-  s.queue_peak = Bytes{c.queue_peak};
-  s.queue_byte_seconds =
-      (c.queue_time + static_cast<double>(o.queued) * static_cast<double>(now - c.queue_since)) * 1e-12;
-  s.paused = Time::picoseconds(o.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0));
+  for (std::size_t v = 0; v < impl_->world.lanes; ++v) {
+    const LaneQueue& q = impl_->world.queues[i * impl_->world.lanes + v];
+    s.queue_peak = std::max(s.queue_peak, Bytes{q.peak});
+    s.queue_byte_seconds += (q.byte_time + static_cast<double>(q.bytes) * static_cast<double>(now - q.since)) * 1e-12;
+  }
+  s.paused = Time::picoseconds(c.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0));
   s.pauses = c.pauses;
   return s;
 }
 
 FlowStats Network::flow_stats(FlowId f) const {
   const auto i = static_cast<std::size_t>(f);
-  const SendStats& s = impl_->world.send_stats.at(i);
-  const ReceiveStats& r = impl_->world.receive_stats[i];
+  const SendStats& rare = impl_->world.send_stats.at(i);
+  const Send& s = impl_->world.sends[i];
+  const Receive& r = impl_->world.receives[i];
   FlowStats out;
-  out.first_post = Time::picoseconds(s.first_post);
+  out.first_post = Time::picoseconds(rare.first_post);
   out.last_done = Time::picoseconds(r.last_done);
   out.payload_bytes = r.payload;
-  out.packets = s.packets;
+  out.packets = std::uint64_t{s.high} + s.retransmits;
   out.retransmits = s.retransmits;
-  out.timeouts = s.timeouts;
-  out.marked = r.marked;
-  out.notifications = s.notifications;
+  out.timeouts = rare.timeouts;
+  out.marked = r.marks;
+  out.notifications = rare.notifications;
   return out;
 }
 

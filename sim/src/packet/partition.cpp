@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "linkcast/sim/diagnostic.hpp"
 
@@ -13,6 +14,9 @@ namespace {
 
 constexpr std::int64_t pause_frame = 64;  // bytes on the wire: what a pause costs is not counted, only when it works
 
+__extension__ using Wide = unsigned __int128;
+
+bool credit(const Wire& w) { return w.control == static_cast<unsigned>(FlowControl::credit); }
 std::int64_t in_blocks(std::int64_t bytes) { return (bytes + 63) & ~std::int64_t{63}; }  // InfiniBand: 64 B a credit
 
 }  // namespace
@@ -25,6 +29,7 @@ void Partition::run(Time limit) {
     if (next > limit || next == Time::max()) return;
     if (!notices.empty() && next.ps() != now) return;  // some may be of what was posted before this
     const Event e = queue_.pop();
+    look_ahead();
     now = e.time.ps();
     ++events;
     const auto what = static_cast<What>(e.payload >> 56);
@@ -41,6 +46,78 @@ void Partition::run(Time limit) {
       dispatch(e.payload);
     }
   }
+}
+
+// Most of the time of a hop is waiting for memory: what the next events will touch is asked for early, what that leads
+// to somewhat later.
+inline void Partition::look_ahead() {
+  if (const Event* e = queue_.peek(14); e != nullptr) {
+    const auto index = static_cast<std::uint32_t>(e->payload);
+    const auto what = static_cast<What>(e->payload >> 56);
+    if (what == What::arrive) {
+      __builtin_prefetch(&packets_[index]);
+    } else if (what == What::link) {
+      __builtin_prefetch(&world_.outs[index]);
+      __builtin_prefetch(&world_.queues[index * world_.lanes]);
+    } else if (what == What::flow) {
+      __builtin_prefetch(&world_.sends[index]);
+    }
+  }
+  if (const Event* e = queue_.peek(8); e != nullptr && static_cast<What>(e->payload >> 56) == What::link) {
+    const LaneQueue& q = world_.queues[static_cast<std::uint32_t>(e->payload) * world_.lanes];
+    if (q.count != 0) {
+      __builtin_prefetch(&q.front());
+    } else if (q.flow_head != nil) {
+      __builtin_prefetch(&world_.sends[q.flow_head]);
+    }
+  }
+  if (const Event* e = queue_.peek(4); e != nullptr) {
+    const auto index = static_cast<std::uint32_t>(e->payload);
+    const auto what = static_cast<What>(e->payload >> 56);
+    if (what == What::arrive) {
+      Packet& k = packets_[index];
+      const Wire& w = world_.wires[k.link];
+      if (!w.to_endpoint) {
+        look_for_link(k, w);
+      } else if (k.kind == PacketKind::data) {
+        __builtin_prefetch(&world_.receives[k.flow]);
+      } else {
+        __builtin_prefetch(&world_.sends[k.flow]);
+        __builtin_prefetch(reinterpret_cast<const char*>(&world_.sends[k.flow]) + 64);
+      }
+    } else if (what == What::link) {
+      const LaneQueue& q = world_.queues[index * world_.lanes];
+      if (q.count != 0) __builtin_prefetch(&packets_[q.front().packet]);
+    }
+  }
+}
+
+// Where the way depends on nothing that changes, it is chosen here, so that its link is asked for too.
+inline void Partition::look_for_link(Packet& k, const Wire& w) {
+  std::uint32_t link = 0;
+  if ((k.flags & flag::given_way) != 0) {
+    link = world_.ways[k.route];
+  } else {
+    NodeState& node = world_.nodes[w.to];
+    const Dest& d = world_.dests[k.route];
+    if (d.site == node.site) {
+      link = d.last_link;
+    } else {
+      if (world_.fabric.detours_ || k.via != nil) return;
+      const Choice choice = world_.fabric.kinds()[node.kind].choice;
+      if (choice != Choice::hash && choice != Choice::by_destination) return;
+      link = choose_among(node, k, world_.fabric.table_[node.row + d.site]);
+      k.via = link;
+    }
+  }
+  __builtin_prefetch(&world_.outs[link]);
+  __builtin_prefetch(&world_.queues[link * world_.lanes]);
+}
+
+inline void Partition::unblock(std::uint32_t link, Out& o) {
+  if (o.blocked_since < 0) return;
+  world_.counts[link].paused += now - o.blocked_since;
+  o.blocked_since = -1;
 }
 
 void Partition::dispatch(std::uint64_t payload) {
@@ -60,8 +137,6 @@ void Partition::dispatch(std::uint64_t payload) {
     }
     case What::deliver:
       return consume(index);
-    case What::sample:
-      return sample();
     case What::arrive:
     case What::link:
       return;
@@ -73,7 +148,7 @@ std::uint32_t Partition::take_packet() {
   if (++alive > alive_peak) alive_peak = alive;
   if (free_ != nil) {
     const auto p = free_;
-    free_ = packets_[p].next;
+    free_ = packets_[p].via;
     return p;
   }
   if (packets_.size() >= world_.options.most_packets) {
@@ -102,10 +177,9 @@ void Partition::arrive(std::uint32_t p) {
   if ((k.flags & flag::given_way) != 0) {
     link = world_.ways[k.route++];
   } else {
-    const Dest& d = world_.dests[k.route];
-    link = d.site == node.site ? d.last_link : choose_among(node, k, world_.fabric.table_[node.row + d.site]);
+    link = toward(node, k);
   }
-  if (world_.fabric.lane_by_hop() && k.kind == PacketKind::data) {
+  if (world_.fabric.lane_by_hop()) {
     // A packet changes to a higher lane at every switch, so that no circle of buffers can close.
     const auto up = std::min<std::uint32_t>(lane + 1U, world_.lanes - 1);
     k.lanes = static_cast<std::uint8_t>((lane << 4) | up);
@@ -113,10 +187,35 @@ void Partition::arrive(std::uint32_t p) {
   offer(p, link);
 }
 
+std::uint32_t Partition::toward(NodeState& node, Packet& k) {
+  const Fabric& f = world_.fabric;
+  const Dest& d = world_.dests[k.route];
+  if (d.site == node.site) return d.last_link;
+  if (!f.detours_) [[likely]] {
+    if (k.via == nil) return choose_among(node, k, f.table_[node.row + d.site]);
+    const std::uint32_t ahead = k.via;
+    k.via = nil;
+    return ahead;
+  }
+  if (k.via == node.site) k.via = nil;
+  if (k.via != nil) return choose_among(node, k, f.table_[node.row + k.via]);
+  const std::uint32_t straight = choose_among(node, k, f.table_[node.row + d.site]);
+  if (k.hops != 1 || k.kind != PacketKind::data || f.kinds()[node.kind].choice != Choice::adaptive) return straight;
+  const std::int64_t here = backlog(straight);
+  if (here == 0) return straight;
+  const auto via = static_cast<std::uint32_t>((mix(node.salt, ++node.turn) >> 32) * f.sites_ >> 32);
+  if (via == node.site || via == d.site || f.table_[node.row + via] == 0) return straight;
+  const std::uint32_t round = choose_among(node, k, f.table_[node.row + via]);
+  if (here <= 2 * backlog(round)) return straight;
+  k.via = via;
+  return round;
+}
+
 std::int64_t Partition::backlog(std::uint32_t link) const {
   const Out& o = world_.outs[link];
   const std::int64_t busy = o.busy_until > now ? o.busy_until - now : 0;
-  return busy + static_cast<std::int64_t>((o.queued * o.ps_per_byte) >> 32) + (o.stopped != 0 ? 1 : 0);
+  return busy + static_cast<std::int64_t>((Wide{o.queued} * world_.wires[link].ps_per_byte) >> 32) +
+         (o.stopped != 0 ? 1 : 0);
 }
 
 std::uint32_t Partition::choose_among(NodeState& node, const Packet& k, std::uint32_t group) {
@@ -175,7 +274,7 @@ void Partition::offer(std::uint32_t p, std::uint32_t link) {
   const Wire& w = world_.wires[link];
   const std::uint32_t lane = k.lanes & 0xF;
   if ((o.packets | o.flows) == 0 && o.busy_until <= now && (o.stopped >> lane & 1) == 0 &&
-      (w.control != FlowControl::credit || has_credit(link, lane, in_blocks(k.bytes + w.header)))) {
+      (!credit(w) || has_credit(link, lane, in_blocks(std::int64_t{k.bytes} + w.header)))) {
     transmit(p, link);
     return;
   }
@@ -193,26 +292,16 @@ void Partition::offer(std::uint32_t p, std::uint32_t link) {
     if (m.on && k.kind == PacketKind::data && (world_.marking >> lane & 1) != 0 && q->bytes >= m.kmin.count()) {
       const double over = static_cast<double>(q->bytes - m.kmin.count());
       const auto range = static_cast<double>((m.kmax - m.kmin).count());
-      if (q->bytes >= m.kmax.count() || draw(o, link) < m.pmax * over / range) {
+      if (q->bytes >= m.kmax.count() || draw(link) < m.pmax * over / range) {
         k.flags |= flag::marked;
         ++world_.counts[link].marks;
         ++marks;
       }
     }
   }
-  note_queue(link);
-  k.next = nil;
-  if (q->tail == nil) {
-    q->head = p;
-  } else {
-    packets_[q->tail].next = p;
-  }
-  q->tail = p;
   const auto size = static_cast<std::uint32_t>(k.bytes + w.header);
-  q->bytes += size;
+  q->push({p, size}, now);
   o.queued += size;
-  auto& peak = world_.counts[link].queue_peak;
-  if (o.queued > peak) peak = o.queued;
   o.packets |= static_cast<std::uint8_t>(1U << (k.lanes & 0xF));
   if (o.busy_until > now) {
     wake(link, o.busy_until);
@@ -245,20 +334,17 @@ void Partition::serve(std::uint32_t link) {
     const auto bit = static_cast<std::uint8_t>(1U << lane);
     LaneQueue& q = world_.queues[link * world_.lanes + lane];
     if ((o.packets & bit) != 0) {
-      const auto p = q.head;
-      Packet& k = packets_[p];
-      const auto size = static_cast<std::uint32_t>(k.bytes + w.header);
-      if (w.control == FlowControl::credit && !has_credit(link, lane, in_blocks(size))) {
+      const auto [p, size] = q.front();
+      if (credit(w) && !has_credit(link, lane, in_blocks(size))) {
         open &= static_cast<std::uint8_t>(~bit);
         continue;
       }
-      note_queue(link);
-      q.head = k.next;
-      if (q.head == nil) q.tail = nil, o.packets &= static_cast<std::uint8_t>(~bit);
-      q.bytes -= size;
+      q.pop(now);
+      if (q.count == 0) o.packets &= static_cast<std::uint8_t>(~bit);
       o.queued -= size;
       o.turn = static_cast<std::uint8_t>((lane + 1) & 7);
-      if (o.blocked_since >= 0) o.paused += now - o.blocked_since, o.blocked_since = -1;
+      unblock(link, o);
+      const Packet& k = packets_[p];
       if (k.link != nil) {
         NodeState& node = world_.nodes[world_.wires[k.link].to];
         if (world_.fabric.kinds()[node.kind].control != FlowControl::credit) release(node, k);
@@ -268,14 +354,19 @@ void Partition::serve(std::uint32_t link) {
       const auto flow = q.flow_head;
       const Send& s = world_.sends[flow];
       const Transport& t = world_.transports[s.transport];
-      if (w.control == FlowControl::credit && !has_credit(link, lane, in_blocks(t.mtu.count() + w.header))) {
+      if (credit(w) && !has_credit(link, lane, in_blocks(t.mtu.count() + std::int64_t{w.header}))) {
         open &= static_cast<std::uint8_t>(~bit);
         continue;
       }
       q.flow_head = s.next_ready;
       if (q.flow_head == nil) q.flow_tail = nil, o.flows &= static_cast<std::uint8_t>(~bit);
+      if (!may_send(s)) {  // what it wanted to send again has come meanwhile
+        world_.sends[flow].state = SendState::idle;
+        if (((o.packets | o.flows) & bit) == 0) open &= static_cast<std::uint8_t>(~bit);
+        continue;
+      }
       o.turn = static_cast<std::uint8_t>((lane + 1) & 7);
-      if (o.blocked_since >= 0) o.paused += now - o.blocked_since, o.blocked_since = -1;
+      unblock(link, o);
       const auto p = make_packet(flow);
       const std::uint16_t payload = packets_[p].bytes;
       const std::uint8_t flags = packets_[p].flags;
@@ -295,11 +386,10 @@ void Partition::transmit(std::uint32_t p, std::uint32_t link) {
   Packet& k = packets_[p];
   Out& o = world_.outs[link];
   const Wire& w = world_.wires[link];
-  Counts& c = world_.counts[link];
   const std::uint32_t size = k.bytes + std::uint32_t{w.header};
   if (o.busy_until < now) o.ahead = 0;
   // In 2^-32 ps, less what rounding up gave to the packet before: the sum over packets is that of the whole.
-  const std::uint64_t due = size * o.ps_per_byte;
+  const std::uint64_t due = size * w.ps_per_byte;
   std::int64_t span = 0;
   if (due > o.ahead) {
     const std::uint64_t rest = due - o.ahead;
@@ -310,37 +400,39 @@ void Partition::transmit(std::uint32_t p, std::uint32_t link) {
   }
   ++packet_hops;
   ++transmissions;
-  ++c.packets;
-  c.wire_bytes += size;
-  c.payload_bytes += k.kind == PacketKind::data ? k.bytes : 0;
+  ++o.packets_sent;
+  o.wire_bytes += size;
+  o.payload_bytes += k.kind == PacketKind::data ? k.bytes : 0;
   const std::uint32_t lane = k.lanes & 0xF;
+  const std::int64_t clean = span;
   if (w.errors) [[unlikely]] {
     const LinkSpec& spec = world_.fabric.link(LinkId{link});
-    while (draw(o, link) < static_cast<double>(size) * 8 * spec.bit_error_rate) {
+    const double damage = -std::expm1(static_cast<double>(size) * 8 * std::log1p(-spec.bit_error_rate));
+    while (draw(link) < damage) {
       if (!spec.link_retry) {
         k.flags |= flag::damaged;
-        ++c.damaged;
+        ++world_.counts[link].damaged;
         break;
       }
       // The far end asks again: there and back, and the packet once more; what comes behind waits.
-      ++c.retries;
+      ++world_.counts[link].retries;
       span += w.delay + w.back_delay + static_cast<std::int64_t>(due >> 32);
-      c.wire_bytes += size;
+      o.wire_bytes += size;
     }
   }
   o.busy_until = now + span;
-  if (w.control == FlowControl::credit) world_.queues[link * world_.lanes + lane].credit -= in_blocks(size);
+  if (credit(w)) world_.queues[link * world_.lanes + lane].credit -= in_blocks(size);
   if (k.link != nil) give_credit(k, o.busy_until);
   if (world_.telemetry && k.kind == PacketKind::data) {
     const auto hops = hops_of(p);
     if (k.hops < most_hops) {
-      hops[k.hops] = {c.wire_bytes, Time::picoseconds(now), o.queued, world_.fabric.link(LinkId{link}).rate};
+      hops[k.hops] = {o.wire_bytes, Time::picoseconds(now), o.queued, world_.fabric.link(LinkId{link}).rate};
       if (k.hops + 1U < most_hops) hops[k.hops + 1U].rate = Rate{};
     }
   }
   if (k.kind == PacketKind::data) ++k.hops;
   k.link = link;
-  const std::int64_t at = now + w.delay + (w.cut_through ? 0 : span);
+  const std::int64_t at = now + w.delay + (w.cut_through ? span - clean : span);
   if (w.to_part == number_) [[likely]] {
     push(at, event(What::arrive, p));
     return;
@@ -362,8 +454,10 @@ bool Partition::admit(NodeState& node, Packet& k, std::uint32_t link, LaneQueue&
     Input& in = world_.inputs[k.link * world_.lanes + in_lane];
     const std::int64_t reserve = kind.reserve.count();
     const std::int64_t above = std::max<std::int64_t>(0, in.bytes + size - reserve);
-    if (in.headroom == 0 && (above == 0 || static_cast<double>(above) <= kind.alpha * free)) {
-      node.pool += above - std::max<std::int64_t>(0, in.bytes - reserve);
+    const std::int64_t more = above - std::max<std::int64_t>(0, in.bytes - reserve);
+    if (in.headroom == 0 &&
+        (above == 0 || (static_cast<double>(above) <= kind.alpha * free && static_cast<double>(more) <= free))) {
+      node.pool += more;
       in.bytes += size;
     } else {
       in.headroom += size;
@@ -424,7 +518,7 @@ void Partition::release(NodeState& node, const Packet& k) {
 void Partition::send_pause(std::uint32_t input_link, std::uint32_t lane, bool on) {
   const Wire& w = world_.wires[input_link];
   const std::int64_t at =
-      now + w.back_delay + static_cast<std::int64_t>((pause_frame * world_.outs[input_link].ps_per_byte) >> 32);
+      now + w.back_delay + static_cast<std::int64_t>((pause_frame * world_.wires[input_link].ps_per_byte) >> 32);
   if (w.from_part == number_) {
     push(at, event(What::pause, input_link, static_cast<std::uint8_t>(lane), on));
   } else {
@@ -468,9 +562,9 @@ bool Partition::has_credit(std::uint32_t link, std::uint32_t lane, std::int64_t 
 // The packet leaves the buffer that it took at the end of the link that it came by.
 void Partition::give_credit(const Packet& k, std::int64_t at) {
   const Wire& w = world_.wires[k.link];
-  if (w.control != FlowControl::credit) return;
+  if (!credit(w)) return;
   const std::uint32_t lane = k.lanes >> 4;
-  const std::int64_t bytes = in_blocks(k.bytes + w.header);
+  const std::int64_t bytes = in_blocks(std::int64_t{k.bytes} + w.header);
   if (w.from_part == number_) return add_credit(k.link, lane, at + w.back_delay, bytes);
   outbox[w.from_part].push_back(
       {Parcel::Kind::credit, static_cast<std::uint8_t>(lane), false, k.link, at + w.back_delay, bytes, {}});
@@ -520,26 +614,21 @@ void Partition::take(const std::vector<Parcel>& parcels, const std::vector<Hop>&
   }
 }
 
-void Partition::start_sampling() {
+void Partition::sample(std::int64_t at) {
   sampled_.resize(world_.outs.size());
-  push(world_.options.sample_every.ps(), event(What::sample, 0));
-}
-
-void Partition::sample() {
   for (std::uint32_t l = 0; l < world_.outs.size(); ++l) {
     const Wire& w = world_.wires[l];
     if (w.from_part != number_) continue;
     const Out& o = world_.outs[l];
     const Counts& c = world_.counts[l];
     auto& before = sampled_[l];
-    const std::int64_t paused = o.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0);
-    if (o.queued == 0 && c.wire_bytes == before.wire_bytes && paused == before.paused && c.drops == before.drops)
+    const std::int64_t paused = c.paused + (o.blocked_since >= 0 ? at - o.blocked_since : 0);
+    if (o.queued == 0 && o.wire_bytes == before.wire_bytes && paused == before.paused && c.drops == before.drops)
       continue;
-    samples.push_back({Time::picoseconds(now), LinkId{l}, o.queued, c.wire_bytes - before.wire_bytes,
+    samples.push_back({Time::picoseconds(at), LinkId{l}, o.queued, o.wire_bytes - before.wire_bytes,
                        Time::picoseconds(paused - before.paused), c.marks - before.marks, c.drops - before.drops});
-    before = {c.wire_bytes, paused, c.marks, c.drops};
+    before = {o.wire_bytes, paused, c.marks, c.drops};
   }
-  if (!queue_.empty()) push(now + world_.options.sample_every.ps(), event(What::sample, 0));
 }
 
 std::size_t Partition::memory_bytes() const {

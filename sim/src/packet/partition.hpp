@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "../mix.hpp"
-#include "linkcast/sim/event_queue.hpp"
 #include "state.hpp"
+#include "wheel.hpp"
 
 namespace linkcast::sim::packet {
 
@@ -47,22 +47,26 @@ class Partition {
   std::vector<Sample> samples;
   std::size_t memory_bytes() const;
   const Packet& packet(std::uint32_t p) const { return packets_[p]; }
-  void start_sampling();
+  /// A row for each link that did something since the last.
+  void sample(std::int64_t at);
   /// A timer found that nothing had moved since it was set.
   bool stands_still = false;
 
  private:
-  enum class What : std::uint8_t { arrive, link, flow, timer, pause, post, deliver, sample };
+  enum class What : std::uint8_t { arrive, link, flow, timer, pause, post, deliver };
   static std::uint64_t event(What what, std::uint32_t index, std::uint8_t lane = 0, bool on = false) {
     return (static_cast<std::uint64_t>(what) << 56) | (static_cast<std::uint64_t>(lane) << 48) |
            (static_cast<std::uint64_t>(on) << 47) | index;
   }
-  void push(std::int64_t at, std::uint64_t payload) { queue_.push(Time::picoseconds(at), payload); }
+  void push(std::int64_t at, std::uint64_t payload) { queue_.push(at, payload); }
   void dispatch(std::uint64_t payload);
+  void look_ahead();
+  void look_for_link(Packet& k, const Wire& w);
+  void unblock(std::uint32_t link, Out& o);
 
   std::uint32_t take_packet();
   void free_packet(std::uint32_t p) {
-    packets_[p].next = free_;
+    packets_[p].via = free_;
     free_ = p;
     --alive;
   }
@@ -70,8 +74,8 @@ class Partition {
 
   // partition.cpp
   void arrive(std::uint32_t p);
-  std::uint32_t choose(const NodeState& node, const Packet& k);
   std::uint32_t choose_among(NodeState& node, const Packet& k, std::uint32_t group);
+  std::uint32_t toward(NodeState& node, Packet& k);
   std::int64_t backlog(std::uint32_t link) const;
   void offer(std::uint32_t p, std::uint32_t link);
   void wake(std::uint32_t link, std::int64_t at);
@@ -85,15 +89,9 @@ class Partition {
   void send_pause(std::uint32_t input_link, std::uint32_t lane, bool on);
   void on_pause(std::uint32_t link, std::uint32_t lane, bool on);
   void drop(std::uint32_t p, std::uint32_t link);
-  double draw(Out& out, std::uint32_t link) {
-    return static_cast<double>(mix(mix(world_.options.seed, link), ++out.draws) >> 11) * 0x1p-53;
+  double draw(std::uint32_t link) {
+    return static_cast<double>(mix(mix(world_.options.seed, link), ++world_.counts[link].draws) >> 11) * 0x1p-53;
   }
-  void note_queue(std::uint32_t link) {
-    auto& c = world_.counts[link];
-    c.queue_time += static_cast<double>(world_.outs[link].queued) * static_cast<double>(now - c.queue_since);
-    c.queue_since = now;
-  }
-  void sample();
 
   // sender.cpp
   void update(std::uint32_t flow);
@@ -124,6 +122,8 @@ class Partition {
   };
   struct OrderWindow {
     std::uint64_t here[order_window / 64] = {}, last[order_window / 64] = {};
+    std::uint32_t highest = 0;   // one beyond the highest that came
+    std::uint32_t examined = 0;  // what is missing below was asked for already
   };
   struct Later {
     std::uint32_t flow;
@@ -132,15 +132,15 @@ class Partition {
 
   World& world_;
   std::uint8_t number_;
-  EventQueue queue_;
-  std::vector<Packet> packets_;
-  std::vector<Hop> hops_;  // telemetry, most_hops for each packet
+  Wheel queue_;
+  LargeArray<Packet> packets_;
+  LargeArray<Hop> hops_;  // telemetry, most_hops for each packet
   std::uint32_t free_ = nil;
-  std::vector<Message> messages_;
+  LargeArray<Message> messages_;
   std::uint32_t free_message_ = nil;
-  std::vector<Again> again_;
+  LargeArray<Again> again_;
   std::uint32_t free_again_ = nil;
-  std::vector<OrderWindow> windows_;
+  LargeArray<OrderWindow> windows_;
   std::vector<std::uint32_t> free_windows_;
   std::vector<Later> later_;
   std::vector<std::uint32_t> free_later_;

@@ -27,7 +27,8 @@ void Partition::receive(std::uint32_t p) {
     } else if (k.kind == PacketKind::nack) {
       on_nack(k);
     } else {
-      const Send& s = world_.sends[k.flow];
+      Send& s = world_.sends[k.flow];
+      s.calm = false;
       ++notifications;
       ++world_.send_stats[k.flow].notifications;
       world_.banks[s.transport].notified(s.control, Time::picoseconds(now));
@@ -75,7 +76,7 @@ void Partition::consume(std::uint32_t p) {
 }
 
 void Partition::deliver(std::uint32_t flow, Receive& r) {
-  world_.receive_stats[flow].last_done = now;
+  r.last_done = now;
   if (world_.keeps_times) world_.delivered[flow].push_back(now);
   if (world_.wants_notices)
     notices.push_back({Notice::Kind::delivered, FlowId{flow}, r.messages, Time::picoseconds(now)});
@@ -91,6 +92,7 @@ void Partition::answer(std::uint32_t flow, Receive& r, const Packet& cause, std:
   k.flow = flow;
   k.psn = psn;
   k.link = nil;
+  k.via = nil;
   k.route = r.route;
   k.stamp = stamp;
   k.bytes = static_cast<std::uint16_t>(t.control_bytes.count());
@@ -109,11 +111,10 @@ void Partition::answer(std::uint32_t flow, Receive& r, const Packet& cause, std:
 }
 
 void Partition::accept(std::uint32_t flow, Receive& r, const Packet& k) {
-  world_.receive_stats[flow].payload += k.bytes;
+  r.payload += k.bytes;
   const bool windowed = r.window != nil || k.psn != r.expected;
   if (!windowed) {
     ++r.expected;
-    if (before(r.highest, r.expected)) r.highest = r.expected;
     if ((k.flags & flag::last) != 0) deliver(flow, r);
     return;
   }
@@ -124,12 +125,13 @@ void Partition::accept(std::uint32_t flow, Receive& r, const Packet& k) {
     }
     r.window = free_windows_.back();
     free_windows_.pop_back();
+    windows_[r.window].highest = windows_[r.window].examined = r.expected;
   }
   OrderWindow& w = windows_[r.window];
   const auto put = k.psn % order_window;
   w.here[put / 64] |= std::uint64_t{1} << (put % 64);
   if ((k.flags & flag::last) != 0) w.last[put / 64] |= std::uint64_t{1} << (put % 64);
-  if (before(r.highest, k.psn + 1)) r.highest = k.psn + 1;
+  if (before(w.highest, k.psn + 1)) w.highest = k.psn + 1;
   for (;;) {
     const auto at = r.expected % order_window;
     const auto bit = std::uint64_t{1} << (at % 64);
@@ -141,7 +143,7 @@ void Partition::accept(std::uint32_t flow, Receive& r, const Packet& k) {
       deliver(flow, r);
     }
   }
-  if (r.expected == r.highest) {
+  if (r.expected == w.highest) {
     free_windows_.push_back(r.window);
     r.window = nil;
   }
@@ -149,13 +151,14 @@ void Partition::accept(std::uint32_t flow, Receive& r, const Packet& k) {
 
 void Partition::ask_for_missing(std::uint32_t flow, Receive& r, const Packet& k, std::uint32_t p) {
   const Transport& t = world_.transports[r.transport];
+  if (r.window == nil) return;
+  const auto window = r.window;
   const std::uint32_t slack = t.any_order ? overtaking : 0;
-  if (before(r.examined, r.expected)) r.examined = r.expected;
-  while (before(r.examined + slack + 1, r.highest)) {
-    const auto at = r.examined % order_window;
-    const bool here = r.window != nil && (windows_[r.window].here[at / 64] >> (at % 64) & 1) != 0;
-    if (!here) answer(flow, r, k, p, PacketKind::nack, r.examined);
-    ++r.examined;
+  if (before(windows_[window].examined, r.expected)) windows_[window].examined = r.expected;
+  while (before(windows_[window].examined + slack + 1, windows_[window].highest)) {
+    const auto psn = windows_[window].examined++;
+    const auto at = psn % order_window;
+    if ((windows_[window].here[at / 64] >> (at % 64) & 1) == 0) answer(flow, r, k, p, PacketKind::nack, psn);
   }
 }
 
@@ -164,7 +167,7 @@ void Partition::on_data(std::uint32_t p) {
   Receive& r = world_.receives[k.flow];
   const Transport& t = world_.transports[r.transport];
   if ((k.flags & flag::marked) != 0) {
-    ++world_.receive_stats[k.flow].marked;
+    ++r.marks;
     r.marked = true;
     if (t.acknowledged && world_.banks[r.transport].wants_notifications() &&
         now - r.last_cnp >= t.min_time_between_cnps.ps()) {
@@ -172,11 +175,14 @@ void Partition::on_data(std::uint32_t p) {
       answer(k.flow, r, k, p, PacketKind::cnp, 0);
     }
   }
-  if ((k.flags & flag::trimmed) != 0) {
-    if (!before(k.psn, r.expected)) answer(k.flow, r, k, p, PacketKind::nack, k.psn);
-    return;
-  }
   const bool windowed = t.any_order || t.recovery == Recovery::selective;
+  if ((k.flags & flag::trimmed) != 0) {
+    if (before(k.psn, r.expected)) return;
+    if (windowed) return answer(k.flow, r, k, p, PacketKind::nack, k.psn);
+    if (r.asked) return;
+    r.asked = true;
+    return answer(k.flow, r, k, p, PacketKind::nack, r.expected);
+  }
   bool at_once = (k.flags & flag::last) != 0;
   if (before(k.psn, r.expected)) {
     at_once = true;  // it came before: say so again

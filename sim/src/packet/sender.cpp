@@ -62,6 +62,7 @@ void Partition::begin(std::uint32_t flow, std::int64_t at, std::int64_t bytes) {
   s.last_message = m;
   if (s.message == nil) {
     s.message = m;
+    s.message_end = messages_[m].end;
     s.left = bytes;
   }
   SendStats& stats = world_.send_stats[flow];
@@ -71,12 +72,13 @@ void Partition::begin(std::uint32_t flow, std::int64_t at, std::int64_t bytes) {
 }
 
 bool Partition::may_send(const Send& s) const {
-  if (s.again != nil) return true;
+  if (s.has_again()) return true;
   if (s.next == s.end) return false;
   const Transport& t = world_.transports[s.transport];
   if (!t.acknowledged) return true;
   if (s.in_flight == 0) return true;
   if ((t.any_order || t.recovery == Recovery::selective) && s.next - s.una >= order_window) return false;
+  if (s.calm) return true;
   const std::int64_t window = world_.banks[s.transport].window(s.control).count();
   return static_cast<std::int64_t>(s.in_flight + 1) * t.mtu.count() <= window;
 }
@@ -87,11 +89,16 @@ void Partition::update(std::uint32_t flow) {
   const Transport& t = world_.transports[s.transport];
   Out& o = world_.outs[s.link];
   std::int64_t at = s.next_at;
-  for (std::uint32_t i = 0; i < s.station_count; ++i) {
-    const StationRef& ref = world_.station_refs[s.stations + i];
-    const auto burst =
-        static_cast<std::int64_t>((prefetched * static_cast<std::uint64_t>(t.mtu.count()) * ref.ps_per_byte) >> 32);
-    at = std::max(at, world_.stations[ref.station].busy_until - burst);
+  if (s.station_count != 0 && !s.booked) {
+    // A place in the line of each station: who comes first at every turn would have it for itself.
+    s.booked = true;
+    const auto full = static_cast<std::uint64_t>(t.mtu.count());
+    for (std::uint32_t i = 0; i < s.station_count; ++i) {
+      const StationRef& ref = world_.station_refs[s.stations + i];
+      auto& busy = world_.stations[ref.station].busy_until;
+      at = std::max(at, busy - static_cast<std::int64_t>((prefetched * full * ref.ps_per_byte) >> 32));
+      busy = std::max(busy, now) + static_cast<std::int64_t>((full * ref.ps_per_byte) >> 32);
+    }
   }
   if (at > now && at > o.busy_until) {
     s.state = SendState::timed;
@@ -150,13 +157,15 @@ std::uint32_t Partition::make_packet(std::uint32_t flow) {
     }
     k.bytes = static_cast<std::uint16_t>(std::min(s.left, mtu));
     s.left -= k.bytes;
-    if (k.psn + 1 == messages_[s.message].end) {
+    if (k.psn + 1 == s.message_end) {
       k.flags |= flag::last;
       s.message = messages_[s.message].next;
       s.left = s.message == nil ? 0 : messages_[s.message].bytes;
+      s.message_end = s.message == nil ? 0 : messages_[s.message].end;
     }
   }
   k.link = nil;
+  k.via = nil;
   k.route = s.route;
   k.stamp = stamp_of(now);
   k.entropy = s.entropy;
@@ -167,7 +176,6 @@ std::uint32_t Partition::make_packet(std::uint32_t flow) {
   k.kind = PacketKind::data;
   k.lanes = t.lane;
   k.hops = 0;
-  ++world_.send_stats[flow].packets;
   return p;
 }
 
@@ -177,7 +185,7 @@ void Partition::sent(std::uint32_t flow, std::uint32_t wire_bytes, std::uint32_t
   const Transport& t = world_.transports[s.transport];
   std::int64_t gap = 0;
   if (t.acknowledged) {
-    gap = world_.banks[s.transport].sent(s.control, Time::picoseconds(now), Bytes{wire_bytes}).ps();
+    if (!s.calm) gap = world_.banks[s.transport].sent(s.control, Time::picoseconds(now), Bytes{wire_bytes}).ps();
     ++s.in_flight;
     if (t.recovery != Recovery::none && !s.timer) {
       s.timer = true;
@@ -187,15 +195,17 @@ void Partition::sent(std::uint32_t flow, std::uint32_t wire_bytes, std::uint32_t
       push(now + t.retransmit_timeout.ps(), event(What::timer, flow));
     }
   }
-  if (s.cap_ps_per_byte != 0)
-    gap = std::max(gap, static_cast<std::int64_t>((payload * s.cap_ps_per_byte + 0xFFFFFFFFU) >> 32));
+  if (s.capped) gap = std::max(gap, static_cast<std::int64_t>((payload * s.cap_ps_per_byte + 0xFFFFFFFFU) >> 32));
   // A flow that its link kept waiting for less than a packet's time does not lose that time.
   const std::int64_t base = now - s.next_at <= gap ? s.next_at : now;
   s.next_at = base + gap;
-  for (std::uint32_t i = 0; i < s.station_count; ++i) {
-    const StationRef& ref = world_.station_refs[s.stations + i];
-    auto& busy = world_.stations[ref.station].busy_until;
-    busy = std::max(busy, now) + static_cast<std::int64_t>((payload * ref.ps_per_byte) >> 32);
+  if (s.booked) {
+    s.booked = false;
+    const auto less = static_cast<std::uint64_t>(t.mtu.count()) - payload;
+    for (std::uint32_t i = 0; less != 0 && i < s.station_count; ++i) {
+      const StationRef& ref = world_.station_refs[s.stations + i];
+      world_.stations[ref.station].busy_until -= static_cast<std::int64_t>((less * ref.ps_per_byte) >> 32);
+    }
   }
   const std::int64_t end = world_.outs[s.link].busy_until;
   if (last && !again && world_.wants_notices)
@@ -217,7 +227,18 @@ void Partition::sent(std::uint32_t flow, std::uint32_t wire_bytes, std::uint32_t
 void Partition::advance(std::uint32_t flow, std::uint32_t to) {
   Send& s = world_.sends[flow];
   if (!before(s.una, to)) return;
-  if (before(s.next, to)) throw InternalError("packet network: an acknowledgement for what was never sent");
+  if (before(s.high, to)) throw InternalError("packet network: an acknowledgement for what was never sent");
+  if (before(s.next, to)) {
+    // It had gone back meanwhile: what it would send again has come.
+    if (to == s.end) {
+      s.next = to;
+      s.message = nil;
+      s.message_end = 0;
+      s.left = 0;
+    } else {
+      seek(flow, to);
+    }
+  }
   s.una = to;
   while (s.again != nil && before(again_[s.again].psn, to)) {
     const auto a = s.again;
@@ -264,6 +285,7 @@ void Partition::on_ack(const Packet& ack, std::uint32_t p) {
     a.round = true;
     s.round = s.next;
   }
+  if (s.calm) return update(k.flow);
   if (world_.telemetry) {
     const auto hops = hops_of(p);
     std::size_t n = 0;
@@ -278,6 +300,7 @@ void Partition::seek(std::uint32_t flow, std::uint32_t psn) {
   Send& s = world_.sends[flow];
   s.message = message_of(s, psn);
   const Message& m = messages_[s.message];
+  s.message_end = m.end;
   s.left = m.bytes - std::int64_t{psn - m.first} * world_.transports[s.transport].mtu.count();
   s.next = psn;
 }
@@ -291,7 +314,7 @@ void Partition::on_nack(const Packet& nack) {
   if (t.recovery == Recovery::go_back_n) {
     advance(k.flow, k.psn);
     const auto again = s.next - k.psn;
-    world_.send_stats[k.flow].retransmits += again;
+    s.retransmits += again;
     retransmits += again;
     seek(k.flow, k.psn);
     s.in_flight = 0;
@@ -314,9 +337,10 @@ void Partition::on_nack(const Packet& nack) {
     again_[a] = {k.psn, *at};
     *at = a;
     if (s.in_flight > 0) --s.in_flight;
-    ++world_.send_stats[k.flow].retransmits;
+    ++s.retransmits;
     ++retransmits;
   }
+  s.calm = false;
   world_.banks[s.transport].lost(s.control, Time::picoseconds(now), size);
   update(k.flow);
 }
@@ -329,9 +353,10 @@ void Partition::on_timer(std::uint32_t flow) {
   if (s.una == s.timer_una) {
     if (timer_seen_[flow] == transmissions) stands_still = true;
     ++world_.send_stats[flow].timeouts;
+    s.calm = false;
     world_.banks[s.transport].timed_out(s.control, Time::picoseconds(now));
     if (t.recovery == Recovery::go_back_n) {
-      world_.send_stats[flow].retransmits += s.next - s.una;
+      s.retransmits += s.next - s.una;
       retransmits += s.next - s.una;
       seek(flow, s.una);
       s.in_flight = 0;

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "large_array.hpp"
 #include "linkcast/sim/packet/network.hpp"
 
 namespace linkcast::sim::packet {
@@ -25,7 +27,8 @@ inline constexpr std::uint8_t marked = 1, last = 2, trimmed = 4, given_way = 8, 
 struct Packet {
   std::uint32_t flow;
   std::uint32_t psn;    // ack: the next that is expected; nack: the missing one
-  std::uint32_t next;   // in a queue or the free list
+  std::uint32_t via;    // with detours: the site that it goes round by; else the link that was chosen ahead; nil: none.
+                        // In the free list: the next one
   std::uint32_t link;   // that it came by, or is on; nil: at its sender
   std::uint32_t route;  // the endpoint it goes to, or (given_way) where its next link stands in World::ways
   std::uint32_t stamp;  // when it left its sender, in 2^8 ps; an ack has that of the packet it answers
@@ -45,42 +48,85 @@ inline std::int64_t since(std::uint32_t stamp, std::int64_t now) {
 
 /// Of a link: what both ends know.
 struct Wire {
-  std::int64_t delay;       // after the head (cut_through) or the tail
-  std::int64_t back_delay;  // of its other direction: pauses and credits
-  std::uint32_t to;
-  std::uint16_t header;
-  std::uint8_t from_part, to_part;
-  FlowControl control;  // of the far node
-  bool to_endpoint, cut_through, errors;
+  std::int64_t delay;         // after the head (cut_through) or the tail
+  std::int64_t back_delay;    // of its other direction: pauses and credits
+  std::uint64_t ps_per_byte;  // 2^-32 ps
+  std::uint32_t to : 25;      // node
+  std::uint32_t from_part : 7;
+  std::uint32_t to_part : 7;
+  std::uint32_t header : 20;
+  std::uint32_t control : 2;  // FlowControl of the far node
+  std::uint32_t to_endpoint : 1;
+  std::uint32_t cut_through : 1;
+  std::uint32_t errors : 1;
 };
+static_assert(sizeof(Wire) == 32);
 
 /// The sending port of a link.
-struct Out {
+struct alignas(64) Out {
   std::int64_t busy_until = 0;
-  std::int64_t wake_at = never;   // the event that will look at it; later ones are void
-  std::uint64_t ps_per_byte = 0;  // 2^-32 ps
-  std::uint32_t ahead = 0;        // 2^-32 ps that rounding up gave to the packet before
-  std::uint32_t queued = 0;       // bytes that wait, all lanes
+  std::int64_t wake_at = never;  // the event that will look at it; later ones are void
   std::int64_t blocked_since = -1;
-  std::int64_t paused = 0;
-  std::uint32_t draws = 0;   // random numbers taken
+  std::uint64_t packets_sent = 0, wire_bytes = 0, payload_bytes = 0;
+  std::uint32_t ahead = 0;   // 2^-32 ps that rounding up gave to the packet before
+  std::uint32_t queued = 0;  // bytes that wait, all lanes
   std::uint8_t packets = 0;  // lanes in which packets wait
   std::uint8_t flows = 0;    // lanes in which flows are ready (at a sender's link)
   std::uint8_t stopped = 0;  // lanes that were told to stop
   std::uint8_t starved = 0;  // lanes that lack credit, with none on its way
   std::uint8_t turn = 0;
 };
-static_assert(sizeof(Out) <= 64);
+static_assert(sizeof(Out) == 64);
 
-/// What waits for a link in one lane.
-struct LaneQueue {
-  std::uint32_t head = nil, tail = nil;            // packets
-  std::uint32_t flow_head = nil, flow_tail = nil;  // ready flows, in turn
-  std::uint32_t bytes = 0;
-  std::int64_t credit = 0;
+struct Waiting {
+  std::uint32_t packet, bytes;  // bytes: on the wire
 };
 
-/// Credits on their way back to a link, by lane. A ring in the order of time.
+/// What waits for a link in one lane: packets in a ring, so that those in the middle are left alone.
+struct alignas(64) LaneQueue {
+  std::unique_ptr<Waiting[]> ring;
+  std::uint32_t mask = 0, head = 0, count = 0;
+  std::uint32_t bytes = 0, peak = 0;
+  std::uint32_t flow_head = nil, flow_tail = nil;  // ready flows, in turn
+  std::int64_t credit = 0;
+  std::int64_t since = 0;  // of the last change of `bytes`
+  double byte_time = 0;    // integral of `bytes`, byte picoseconds
+
+  const Waiting& front() const { return ring[head]; }
+  const Waiting& at(std::uint32_t i) const { return ring[(head + i) & mask]; }
+  void push(Waiting w, std::int64_t now) {
+    if (ring == nullptr || count == mask + 1) grow();
+    note(now);
+    ring[(head + count++) & mask] = w;
+    bytes += w.bytes;
+    if (bytes > peak) peak = bytes;
+  }
+  Waiting pop(std::int64_t now) {
+    note(now);
+    const Waiting w = ring[head];
+    head = (head + 1) & mask;
+    --count;
+    bytes -= w.bytes;
+    return w;
+  }
+
+ private:
+  void note(std::int64_t now) {
+    byte_time += static_cast<double>(bytes) * static_cast<double>(now - since);
+    since = now;
+  }
+  void grow() {
+    const std::uint32_t room = ring == nullptr ? 16 : 2 * (mask + 1);
+    auto larger = std::make_unique<Waiting[]>(room);
+    for (std::uint32_t i = 0; i < count; ++i) larger[i] = at(i);
+    ring = std::move(larger);
+    head = 0;
+    mask = room - 1;
+  }
+};
+static_assert(sizeof(LaneQueue) == 128 || sizeof(LaneQueue) == 64);
+
+/// Credits on their way back to a link, by lane. A ring in the order of time: nearly always a new one is the last.
 struct Returns {
   struct Entry {
     std::int64_t at;
@@ -91,7 +137,10 @@ struct Returns {
 
   void push(Entry e) {
     if (count == ring.size()) grow();
-    ring[(head + count++) & (ring.size() - 1)] = e;
+    const auto at = [&](std::uint32_t i) -> Entry& { return ring[(head + i) & (ring.size() - 1)]; };
+    std::uint32_t i = count++;
+    for (; i > 0 && at(i - 1).at > e.at; --i) at(i) = at(i - 1);
+    at(i) = e;
   }
   const Entry& front() const { return ring[head]; }
   void pop() {
@@ -138,16 +187,16 @@ struct Dest {
   std::uint32_t site = nil, last_link = nil;
 };
 
+/// Of a link, what happens rarely.
 struct Counts {
-  std::uint64_t packets = 0, wire_bytes = 0, payload_bytes = 0;
-  std::int64_t queue_since = 0;
-  double queue_time = 0;  // byte picoseconds
-  std::uint32_t queue_peak = 0, marks = 0, drops = 0, trims = 0, retries = 0, damaged = 0, pauses = 0;
+  std::int64_t paused = 0;
+  std::uint32_t draws = 0;  // random numbers taken
+  std::uint32_t marks = 0, drops = 0, trims = 0, retries = 0, damaged = 0, pauses = 0;
 };
 
 struct Station {
   std::int64_t busy_until = 0;
-  std::uint64_t ps_per_byte = 0;
+  std::uint64_t ps_per_byte = 0;  // 2^-32 ps
 };
 
 struct Message {
@@ -159,54 +208,63 @@ struct Message {
 
 enum class SendState : std::uint8_t { idle, listed, timed };
 
-struct Send {
-  std::int64_t next_at = 0;  // the rate allows the next packet then
-  std::int64_t left = 0;     // bytes of the message at hand that are not packets yet
-  std::uint64_t cap_ps_per_byte = 0;
+/// The first line is all that a packet touches as long as nothing has happened to its flow.
+struct alignas(64) Send {
+  std::int64_t next_at = 0;                  // the rate allows the next packet then
+  std::int64_t left = 0;                     // bytes of the message at hand that are not packets yet
   std::uint32_t next = 0, una = 0, end = 0;  // packet numbers: to be sent, not acknowledged, after the last posted
   std::uint32_t high = 0;                    // beyond the highest that was ever sent
-  std::uint32_t round = 0;                   // an ack from there on begins a new round trip
-  std::uint32_t in_flight = 0;               // packets
-  std::uint32_t message = nil;               // at hand
-  std::uint32_t first_message = nil, last_message = nil;
-  std::uint32_t link = nil;  // the first of its way
+  std::uint32_t link = nil;                  // the first of its way
   std::uint32_t next_ready = nil;
   std::uint32_t route = nil;
+  std::uint32_t message = nil, message_end = 0;  // at hand
+  std::uint32_t in_flight = 0;                   // packets
+  std::uint16_t transport = 0, entropy = 0;
+  std::uint8_t station_count = 0;
+  SendState state = SendState::idle;
+  bool given_way : 1 = false;
+  bool timer : 1 = false;  // set
+  bool calm : 1 = false;   // its control leaves it at the line rate until it is notified
+  bool capped : 1 = false;
+  bool booked : 1 = false;  // its stations have kept the time of its next packet
+
+  std::uint64_t cap_ps_per_byte = 0;
+  std::uint32_t first_message = nil, last_message = nil;
   std::uint32_t control = 0;
   std::uint32_t again = nil;  // packets to send again: a list in Partition::again_
+  std::uint32_t round = 0;    // an ack from there on begins a new round trip
   std::uint32_t timer_una = 0;
   std::uint32_t messages = 0, announced = 0, acknowledged = 0;  // counts
   std::uint32_t stations = 0;
   std::uint32_t from = nil;
-  std::uint16_t transport = 0, entropy = 0, path = 0;
-  std::uint8_t station_count = 0;
-  SendState state = SendState::idle;
-  bool given_way = false, timer = false;
+  std::uint32_t retransmits = 0;
+  std::uint16_t path = 0;
+  bool has_again() const { return again != nil; }
 };
+static_assert(sizeof(Send) == 128);
 
-struct Receive {
+struct alignas(64) Receive {
   std::int64_t last_cnp = -never / 2;
+  std::int64_t last_done = 0;
+  std::uint64_t payload = 0;
   std::uint32_t expected = 0;
-  std::uint32_t highest = 0;              // one beyond the highest that came
-  std::uint32_t examined = 0;             // what is missing below was asked for already
   std::uint32_t window = nil;             // which of the packets beyond `expected` are there: in Partition::windows_
   std::uint32_t route = nil, link = nil;  // of acknowledgements
   std::uint32_t messages = 0;
   std::uint32_t stations = 0;
+  std::uint32_t marks = 0;
   std::uint16_t transport = 0, entropy = 0;
   std::uint8_t station_count = 0;
   std::uint8_t unanswered = 0;  // packets since the last ack
-  bool marked = false, asked = false, given_way = false;
+  bool marked = false;
+  bool asked : 1 = false, given_way : 1 = false;
 };
+static_assert(sizeof(Receive) == 64);
 
+/// Of a flow, what happens rarely.
 struct SendStats {
   std::int64_t first_post = never;
-  std::uint32_t packets = 0, retransmits = 0, timeouts = 0, notifications = 0;
-};
-struct ReceiveStats {
-  std::int64_t last_done = 0;
-  std::uint64_t payload = 0;
-  std::uint32_t marked = 0;
+  std::uint32_t timeouts = 0, notifications = 0;
 };
 
 struct StationRef {
@@ -226,22 +284,21 @@ struct World {
   std::vector<ControlBank> banks;  // by transport
   std::uint32_t lanes = 1;
   std::uint8_t strict = 0, lossless = 0, marking = 0;  // lanes
-  std::vector<Wire> wires;
-  std::vector<Out> outs;
-  std::vector<LaneQueue> queues;  // [link][lane]
-  std::vector<Returns> returns;   // [link][lane]
-  std::vector<Input> inputs;      // [link][lane]
-  std::vector<Counts> counts;
-  std::vector<NodeState> nodes;
-  std::vector<Dest> dests;
-  std::vector<Flowlet> flowlets;
+  LargeArray<Wire> wires;
+  LargeArray<Out> outs;
+  LargeArray<LaneQueue> queues;  // [link][lane]
+  LargeArray<Returns> returns;   // [link][lane]
+  LargeArray<Input> inputs;      // [link][lane]
+  LargeArray<Counts> counts;
+  LargeArray<NodeState> nodes;
+  LargeArray<Dest> dests;
+  LargeArray<Flowlet> flowlets;
   std::vector<Station> stations;
   std::vector<StationRef> station_refs;
   std::vector<std::uint32_t> ways;
-  std::vector<Send> sends;
-  std::vector<Receive> receives;
-  std::vector<SendStats> send_stats;
-  std::vector<ReceiveStats> receive_stats;
+  LargeArray<Send> sends;
+  LargeArray<Receive> receives;
+  LargeArray<SendStats> send_stats;
   Source* source = nullptr;
   bool telemetry = false, wants_notices = false, keeps_times = false;
   std::vector<std::vector<std::int64_t>> posted, delivered;  // by flow

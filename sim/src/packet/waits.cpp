@@ -13,8 +13,9 @@ std::vector<LinkId> waiting_cycle(const World& world, const std::vector<const Pa
     if (world.outs[out].packets == 0 || world.outs[out].blocked_since < 0) continue;
     const Partition& part = *parts[world.wires[out].from_part];
     for (std::uint32_t v = 0; v < world.lanes; ++v) {
-      for (auto p = world.queues[out * world.lanes + v].head; p != nil; p = part.packet(p).next) {
-        const auto in = part.packet(p).link;
+      const LaneQueue& q = world.queues[out * world.lanes + v];
+      for (std::uint32_t i = 0; i < q.count; ++i) {
+        const auto in = part.packet(q.at(i).packet).link;
         if (in == nil || world.outs[in].blocked_since < 0) continue;
         if (waits[in].empty() || waits[in].back() != out) waits[in].push_back(out);
       }

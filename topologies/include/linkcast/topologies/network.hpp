@@ -30,12 +30,12 @@ struct SwitchHeadroom {
 /// One kind of switch box ("qm9700").
 struct SwitchModel {
   std::string name;
-  int radix = 0;       // 0: as many ports as are plugged in
-  sim::Rate rate;      // of one port
-  sim::Time latency;   // port to port
-  bool sharp = false;  // reduces in the network
-  sim::Bytes buffer{0};                  // for packets, shared by its ports; 0: not known
-  std::vector<SwitchHeadroom> headroom;  // by rate, then length; empty: not known
+  int radix = 0;                              // 0: as many ports as are plugged in
+  sim::Rate rate;                             // of one port
+  sim::Time latency;                          // port to port
+  bool sharp = false;                         // reduces in the network
+  sim::Bytes buffer{0};                       // for packets, shared by its ports; 0: not known
+  std::vector<SwitchHeadroom> headroom = {};  // by rate, then length; empty: not known
 };
 
 struct NetworkSwitch {

@@ -29,7 +29,7 @@ ScenarioFile open_scenario(const std::string& path, const std::vector<std::strin
 /// The same for a text. `where` names it in messages, and files that it names are relative to its folder.
 ScenarioFile open_scenario_text(std::string text, const std::string& where, const std::vector<std::string>& set = {});
 
-enum class WorkloadKind : unsigned char { programs, recording, collective };
+enum class WorkloadKind : unsigned char { programs, recording, collective, flows };
 WorkloadKind workload_kind(const ScenarioFile& scenario);
 
 /// Keys of a scenario that say what to do with it (variants, goals, faults, …): of the room `planning`, left alone by

@@ -48,10 +48,11 @@ struct Settings {
   bool clamp_tgt_rate = false;                         // T <- R at every cut; else only if b > 0,
   bool clamp_tgt_rate_after_time_inc = true;           // or also if t > 0
   Rate rate_to_set_on_first_cnp;                       // R and T instead of a cut; zero: off
-  bool first_cnp_once = false;                         // a is not set anew when a limiter is
+  /// The estimate starts once in a flow's life (HPCC repository), not whenever a CNP finds the flow at the line.
+  bool first_cnp_once = false;
 
   static Settings mlx5() { return {}; }
-  /// 40 Gb/s, as in the paper's section 5. It names no hyper increase: ten times the additive one, as in mlx5.
+  /// The paper's values, for its 40 Gb/s. Hyper increase: ten times the additive one, the ratio of mlx5.
   static Settings paper2015();
   /// The HPCC repository's configuration, scaled with the line as its scripts do.
   static Settings hpcc_repo(Rate line);

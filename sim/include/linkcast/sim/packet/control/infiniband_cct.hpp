@@ -39,7 +39,7 @@ class Flow {
   Flow(const Settings& settings, const Path& path);  // the settings must outlive it
 
   Time sent(Time now, Bytes size) {
-    if (index_ == 0 && delay_ == 0) return {};
+    if (delay_ == 0) return {};  // the timer can only lower it
     catch_up(now);
     return delay_ == 0 ? Time{} : gap_of(to_double(size) * ps_per_byte_ * (1 + delay_));
   }
