@@ -9,6 +9,7 @@
 #include "form.hpp"
 #include "linkcast/models/nccl/types.hpp"
 #include "linkcast/sim/diagnostic.hpp"
+#include "linkcast/sim/packet/network.hpp"
 
 namespace linkcast::cli {
 namespace {
@@ -80,6 +81,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
   } catch (const sim::InputError& e) {
     err << e.what() << '\n';
     return wrong_input;
+  } catch (const sim::packet::Deadlock& e) {
+    err << "error: " << e.what() << '\n';
+    return check_failed;
   } catch (const std::bad_alloc&) {
     err << "error: not enough memory\n";
     return wrong_input;

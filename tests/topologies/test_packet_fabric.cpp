@@ -309,44 +309,37 @@ TEST_CASE("in rings of switches lanes rise", "[topologies][packet]") {
   const auto f = fabric_of(c);
   // The farthest routers of a 4 x 4 torus are 2 + 2 cables apart: five lanes.
   CHECK(f.fabric().lanes().size() == 5);
-  CHECK(f.transport().lane == 0);
-  CHECK(f.transport().control_lane == 0);
+  CHECK(f.fabric().lane_by_hop());
+  CHECK_FALSE(f.fabric().detours());
   const auto ways = f.ways(NicPlace{0, 0}, NicPlace{10, 0}, 1);
   REQUIRE(ways.size() == 1);
-  int lane = 0;
-  for (const auto l : ways[0].links) lane += f.fabric().link(l).lane_step;
-  CHECK(lane == 4);
+  CHECK(ways[0].links.size() == 1 + 4 + 1);
   // A network whose boxes drop waits for nobody.
   const auto lossy =
       cluster_of(machine_with(1, "nodes: 16\nnetwork: {type: torus, switch: sn5600, dims: [4, 4], fabric: tcp}\n"));
-  const auto g = fabric_of(lossy);
-  CHECK(g.fabric().link(g.links_of(CableId{20}, true)[0]).lane_step == 0);
+  CHECK_FALSE(fabric_of(lossy).fabric().lane_by_hop());
+  CHECK_FALSE(fabric_of(cluster_of(two_leaves("switch: qm9700"))).fabric().lane_by_hop());
 }
 
-TEST_CASE("a dragonfly's adaptive routing goes round as the fluid network has it", "[topologies][packet]") {
-  const auto c = cluster_of(machine_with(
-      1,
-      "nodes: 12\nnetwork: {type: dragonfly, switch: rosetta, fabric: slingshot, groups: 3, routers_per_group: 4, "
-      "nodes_per_router: 1, global_links: 4}\n"));
+TEST_CASE("a dragonfly's adaptive routing may go round by every router", "[topologies][packet]") {
+  const auto text = [](const std::string& routing) {
+    return machine_with(1,
+                        "nodes: 12\nnetwork: {type: dragonfly, switch: rosetta, fabric: slingshot, groups: 3, "
+                        "routers_per_group: 4, nodes_per_router: 1, global_links: 4, routing: " +
+                            routing + "}\n");
+  };
+  const auto whole = cluster_of(text("adaptive"));
+  const std::vector<int> nodes{0, 5};
+  const auto c = whole.job(nodes);
   const auto f = fabric_of(c);
-  // In a group of four: straight, and through either of the two other routers.
-  const auto inside = f.ways(NicPlace{0, 0}, NicPlace{2, 0}, 9);
-  REQUIRE(inside.size() == 3);
-  for (const auto& w : inside) CHECK(w.share == Approx(1.0 / 3));
-  check_same(loads_of(f, inside), loads_of(c, {0, 0}, {2, 0}, 9));
-  const auto between = f.ways(NicPlace{1, 0}, NicPlace{6, 0}, 9);
-  CHECK(between.size() > 1);
-  CHECK(between.size() <= 16);
-  CHECK(total_share(between) == Approx(1));
-  std::size_t most = 0;
-  for (const auto& w : between) {
-    check_joined(f, w);
-    std::size_t trunks = 0;
-    for (const auto l : w.links) trunks += f.fabric().link(l).lane_step;
-    most = std::max(most, trunks);
-  }
-  CHECK(most < f.fabric().lanes().size());
-  if (between.size() < 16) check_same(loads_of(f, between), loads_of(c, {1, 0}, {6, 0}, 9));
+  CHECK(f.fabric().detours());
+  CHECK(f.fabric().lanes().size() == 7);
+  // Of 12 routers 10 have no machine of the job: each has an endpoint to be known by. Two ports, 12 routers, 4 GPUs.
+  CHECK(f.fabric().nodes() == 2 + 12 + 4 + 10);
+  CHECK(f.ways(NicPlace{0, 0}, NicPlace{5, 0}, 1)[0].links.empty());
+  const auto g = fabric_of(cluster_of(text("ecmp")));
+  CHECK_FALSE(g.fabric().detours());
+  CHECK(g.fabric().lanes().size() == 4);
 }
 
 TEST_CASE("buffers are the switch part's, the scenario's, or by the cables", "[topologies][packet]") {
@@ -354,9 +347,9 @@ TEST_CASE("buffers are the switch part's, the scenario's, or by the cables", "[t
   const auto sonic = cluster_of(two_leaves("switch: sn5600, fabric: roce, lengths: [5 m, 5 m, 5 m]"));
   const auto f = fabric_of(sonic);
   CHECK(f.fabric().kinds()[1].name == "sn5600");
-  CHECK(shared_of(f) == sim::Bytes{158'200'000});
   // Uplinks of 800 Gb/s, 5 m: 257,024 B in SONiC's table. What the model needs there is 100 GB/s x 2 x (22.5 + 70 +
-  // 600) ns = 138,500 B and three packets of 4178 B: less.
+  // 600) ns = 138,500 B and three packets of 4178 B: less. Each of two lanes of 6 ports keeps that and 4 KiB.
+  CHECK(shared_of(f) == sim::Bytes{158'200'000 - 6 * 2 * (257'024 + 4096)});
   CHECK(f.fabric().kinds()[1].headroom == sim::Bytes{257'024});
   CHECK(f.fabric().kinds()[1].marking.kmin == sim::mib(1));
   CHECK(f.fabric().kinds()[1].choice == packet::Choice::hash);
@@ -364,8 +357,8 @@ TEST_CASE("buffers are the switch part's, the scenario's, or by the cables", "[t
   const auto own = cluster_of(two_leaves("switch: box, fabric: roce, lengths: [5 m, 5 m, 5 m]",
                                          "parts:\n  network_switches:\n    box: {radix: 64, rate: 400 Gb/s, latency: "
                                          "600 ns, buffer: 64 MiB}\n"));
-  CHECK(shared_of(fabric_of(own)) == sim::mib(64));
-  // No table: 50 GB/s x 2 x (22.5 + 70 + 600) ns = 69,250 B, one more for rounding, three packets of 4178 B.
+  // No table: 50 GB/s x 2 x (22.5 + 70 + 600) ns = 69,250 B, one more for rounding, three packets of 4178 B. 8 ports.
+  CHECK(shared_of(fabric_of(own)) == sim::mib(64) - sim::Bytes{8 * 2 * (69'251 + 3 * 4178 + 4096)});
   CHECK(fabric_of(own).fabric().kinds()[1].headroom == sim::Bytes{69'251 + 3 * 4178});
   auto settings = usual(own);
   settings.buffer.shared = sim::mib(2);

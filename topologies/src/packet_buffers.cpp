@@ -37,11 +37,13 @@ sim::Bytes headroom_of(const SwitchModel& model, sim::Rate rate, double metres) 
 BufferPlan::BufferPlan(const models::PacketSettings& settings, sim::Bytes header, std::span<const SwitchModel> models,
                        std::size_t switches)
     : s_{settings},
-      packet_{settings.mtu + header},
+      packet_{std::max(settings.mtu, settings.train) + header},
       models_{models},
       of_model_(models.size()),
       plugged_(switches, 0.0),
-      most_(models.size(), 0.0) {}
+      links_(switches, 0),
+      most_(models.size(), 0.0),
+      most_links_(models.size(), 0) {}
 
 BufferPlan::Need BufferPlan::needed(const Link& link) const {
   return {std::max(models::credit_input(link.rate, link.there_and_back, packet_),
@@ -55,7 +57,9 @@ void BufferPlan::at_switch(std::size_t model, std::size_t sw, const Link& link, 
   auto& of = of_model_[model];
   of = {std::max(of.input, need.input), std::max(of.headroom, need.headroom)};
   plugged_[sw] += static_cast<double>(link.rate.bytes_per_second()) * count;
+  links_[sw] += count;
   most_[model] = std::max(most_[model], plugged_[sw]);
+  most_links_[model] = std::max(most_links_[model], links_[sw]);
 }
 
 void BufferPlan::at_nic(const Link& link) {
@@ -77,22 +81,28 @@ sim::packet::NodeKind BufferPlan::kind(const Need& need) const {
   return k;
 }
 
-sim::packet::NodeKind BufferPlan::switch_kind(std::size_t model) const {
+sim::packet::NodeKind BufferPlan::switch_kind(std::size_t model, std::size_t lossless_lanes) const {
   const auto& m = models_[model];
   auto k = kind(of_model_[model]);
   k.name = m.name;
-  k.shared = s_.buffer.shared       ? *s_.buffer.shared
-             : m.buffer.count() > 0 ? m.buffer
-                                    : sim::Bytes{static_cast<std::int64_t>(most_[model] * usual_buffer_seconds)};
   k.marking = s_.marking;
   k.trims = s_.trim;
+  if (s_.buffer.shared) {
+    k.shared = *s_.buffer.shared;
+    return k;
+  }
+  const auto all =
+      m.buffer.count() > 0 ? m.buffer : sim::Bytes{static_cast<std::int64_t>(most_[model] * usual_buffer_seconds)};
+  // The pool is what the ports' own parts leave. Switches that promise more headroom than they have keep some pool.
+  const auto own = (k.headroom + k.reserve) * static_cast<std::int64_t>(lossless_lanes) * most_links_[model];
+  k.shared = s_.flow_control == sim::packet::FlowControl::pause ? std::max(all - own, all / 4) : all;
   return k;
 }
 
-sim::packet::NodeKind BufferPlan::nic_kind(std::size_t lossless_lanes) const {
+sim::packet::NodeKind BufferPlan::nic_kind() const {
   auto k = kind(nic_);
   k.name = "nic";
-  k.shared = nic_buffer + k.headroom * static_cast<std::int64_t>(lossless_lanes);
+  k.shared = nic_buffer;
   return k;
 }
 

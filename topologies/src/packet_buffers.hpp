@@ -24,8 +24,8 @@ class BufferPlan {
   void at_switch(std::size_t model, std::size_t sw, const Link& link, int count);
   void at_nic(const Link& link);
 
-  sim::packet::NodeKind switch_kind(std::size_t model) const;
-  sim::packet::NodeKind nic_kind(std::size_t lossless_lanes) const;
+  sim::packet::NodeKind switch_kind(std::size_t model, std::size_t lossless_lanes) const;
+  sim::packet::NodeKind nic_kind() const;
 
  private:
   struct Need {
@@ -35,12 +35,14 @@ class BufferPlan {
   sim::packet::NodeKind kind(const Need& need) const;
 
   const models::PacketSettings& s_;
-  sim::Bytes packet_;
+  sim::Bytes packet_;  // the largest of any transport (sim::packet::Network looks at all of them everywhere)
   std::span<const SwitchModel> models_;
   std::vector<Need> of_model_;
   Need nic_;
   std::vector<double> plugged_;  // bytes per second, by switch
-  std::vector<double> most_;     // by model: of its switches
+  std::vector<int> links_;       // that come in, by switch
+  std::vector<double> most_;     // the most of a model's switches
+  std::vector<int> most_links_;
 };
 
 /// What a switch part says for a port of that rate and a cable of that length: between two lengths of the table in

@@ -64,11 +64,7 @@ const packet::Fabric& PacketFabric::fabric() const { return data_->fabric; }
 const Cluster& PacketFabric::cluster() const { return data_->cluster; }
 const models::PacketSettings& PacketFabric::settings() const { return data_->settings; }
 
-packet::Transport PacketFabric::transport() const {
-  auto t = data_->settings.transport();
-  if (data_->lane_by_hop) t.lane = t.control_lane = 0;
-  return t;
-}
+packet::Transport PacketFabric::transport() const { return data_->settings.transport(); }
 packet::Transport PacketFabric::nvlink_transport() const {
   auto t = data_->settings.nvlink_transport();
   t.lane = t.control_lane = data_->nvlink_lane;

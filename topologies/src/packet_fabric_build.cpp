@@ -58,23 +58,25 @@ class Builder {
  private:
   void lanes() {
     auto all = s_.lanes;
-    const bool detours = Detours::of(n_) != nullptr;
-    d_.lane_by_hop = s_.flow_control != packet::FlowControl::none && (is_direct(net_) || detours);
-    if (d_.lane_by_hop) {
-      // Round a third group: a cable in each group and one between each two.
-      const auto hops = static_cast<std::size_t>(detours ? 5 : trunks_across(n_));
-      all.assign(std::min(hops + 1, most_lanes), s_.lanes[s_.data_lane]);
+    const bool dragonfly = Detours::of(n_) != nullptr;
+    const bool rings = s_.flow_control != packet::FlowControl::none && (is_direct(net_) || dragonfly);
+    const bool round = dragonfly && s_.routing == packet::Choice::adaptive;
+    if (rings) {
+      // Straight through a dragonfly: a cable in each group and one between them; round by another router: twice that.
+      const int hops = !dragonfly ? trunks_across(n_) : round ? 6 : 3;
+      all.resize(s_.data_lane);
+      for (int i = 0; i <= hops && all.size() < most_lanes; ++i) all.push_back(s_.lanes[s_.data_lane]);
     }
-    const auto lossless = [](const packet::VirtualLane& l) { return l.lossless; };
-    const auto found = all[d_.lane_by_hop ? 0 : s_.data_lane].lossless
-                           ? all.begin() + (d_.lane_by_hop ? 0 : s_.data_lane)
-                           : std::ranges::find_if(all, lossless);
-    d_.nvlink_lane = static_cast<std::uint8_t>(found - all.begin());
-    if (found == all.end()) all.push_back({true, false, false});
+    auto nvlink = all.begin() + s_.data_lane;
+    if (!nvlink->lossless) nvlink = std::ranges::find_if(all, [](const packet::VirtualLane& l) { return l.lossless; });
+    d_.nvlink_lane = static_cast<std::uint8_t>(nvlink - all.begin());
+    if (nvlink == all.end()) all.push_back({true, false, false});
     if (all.size() > most_lanes)
       throw sim::InputError(fmt::format("{} virtual lanes: a port has at most {}", all.size(), most_lanes),
                             "NVLink takes one of its own where no other lane is lossless");
     d_.fabric = packet::Fabric{std::move(all)};
+    d_.fabric.set_lane_by_hop(rings);
+    d_.fabric.set_detours(round);
   }
 
   void ports_used() {
@@ -140,8 +142,8 @@ class Builder {
     }
     std::vector<std::uint16_t> kind_of;
     for (std::size_t m = 0; m < n_.switch_models.size(); ++m)
-      kind_of.push_back(d_.fabric.add_kind(plan.switch_kind(m)));
-    const auto nic = d_.fabric.add_kind(plan.nic_kind(lossless_lanes()));
+      kind_of.push_back(d_.fabric.add_kind(plan.switch_kind(m, lossless_lanes())));
+    const auto nic = d_.fabric.add_kind(plan.nic_kind());
 
     for (std::size_t p = 0; p < used_.size(); ++p) {
       if (!used_[p]) continue;
@@ -152,10 +154,24 @@ class Builder {
     d_.switches.assign(n_.switches.size(), packet::no_node);
     for (std::size_t i = 0; i < n_.switches.size(); ++i)
       if (n_.switches[i].up) d_.switches[i] = d_.fabric.add_switch(kind_of[n_.switches[i].model]);
+    if (d_.fabric.detours()) make_all_known();
 
     d_.first_cable_link.assign(1, 0);
     d_.first_cable_link.reserve(2 * n_.cables.size() + 1);
     for (std::size_t i = 0; i < n_.cables.size(); ++i) add_cable(i, header);
+  }
+
+  /// Packets go round by switches on which endpoints hang: one that none of the job's machines hangs on gets one to
+  /// which nobody sends.
+  void make_all_known() {
+    std::vector<bool> known(n_.switches.size(), false);
+    for (const auto& c : n_.cables)
+      if (kept(c) && !is_switch(net_, c.a) && is_switch(net_, c.b)) known[switch_of(net_, c.b)] = true;
+    packet::LinkSpec spec;
+    spec.rate = sim::Rate::from_GBps(1);
+    for (std::size_t i = 0; i < known.size(); ++i)
+      if (!known[i] && d_.switches[i] != packet::no_node)
+        d_.fabric.add_cable(d_.switches[i], d_.fabric.add_endpoint(tap_kind_), spec);
   }
 
   void add_cable(std::size_t i, sim::Bytes header) {
@@ -175,7 +191,6 @@ class Builder {
     spec.header = header;
     spec.bit_error_rate = s_.bit_error_rate;
     spec.link_retry = s_.link_retry;
-    spec.lane_step = d_.lane_by_hop && trunk ? 1 : 0;
     const auto base = static_cast<std::uint32_t>(d_.cluster.cable(CableId{static_cast<std::uint32_t>(i)}, true));
     const int links = trunk ? c.count : 1;
     std::vector<packet::LinkId> back;
@@ -201,7 +216,6 @@ class Builder {
     switch_taps_.resize(n_.switches.size(), packet::no_node);
     auto& node = switch_taps_[switch_of(net_, end)];
     if (node == packet::no_node) node = d_.fabric.add_endpoint(tap_kind_);
-    spec.lane_step = 0;
     spec.bit_error_rate = 0;
     const auto tap = d_.fabric.add_cable(d_.switches[switch_of(net_, end)], node, spec);
     d_.cable_tap_to.resize(d_.fabric.links(), packet::no_link);

@@ -23,7 +23,6 @@ struct PacketFabric::Data {
   models::PacketSettings settings;
   packet::Fabric fabric;
   std::uint8_t nvlink_lane = 0;
-  bool lane_by_hop = false;  // a ring of switches: a packet's lane rises on its way
 
   struct Port {  // of a NIC of the job's machines
     packet::NodeId node = packet::no_node;

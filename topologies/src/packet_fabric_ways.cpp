@@ -4,15 +4,11 @@
 #include <map>
 
 #include "network_choice.hpp"
-#include "network_detours.hpp"
 #include "network_tiers.hpp"
 #include "packet_fabric_data.hpp"
 
 namespace linkcast::topologies {
 namespace {
-
-// Ways of one flow through a dragonfly that are not shortest: more would cut its messages into crumbs.
-constexpr std::size_t most_detours = 16;
 
 struct Load {
   std::uint32_t arc;  // of whatever graph the caller has
@@ -108,71 +104,38 @@ std::vector<packet::LinkId> chosen_links(const PacketFabric::Data& d, PortId fro
 
 }  // namespace
 
-std::vector<PacketWay> PacketFabric::ways(PortId from, PortId to, std::uint64_t flow) const {
+std::optional<PacketWay> PacketFabric::way(PortId from, PortId to, std::uint64_t flow) const {
   const auto& d = *data_;
   const auto& n = d.cluster.network().data();
   const PacketWay ends{1, endpoint(from), endpoint(to), {}, {}};
   const auto out = plug(n, from), in = plug(n, to);
-  if (!out || !in || ends.from == packet::no_node || ends.to == packet::no_node) return {};
+  if (!out || !in || ends.from == packet::no_node || ends.to == packet::no_node) return std::nullopt;
   const auto ports = static_cast<std::uint32_t>(n.places.size());
   if (out->to < ports || in->to < ports) {  // a cable from NIC to NIC
-    if (out->to != n.end(to)) return {};
+    if (out->to != n.end(to)) return std::nullopt;
     auto way = ends;
     way.links = {plug_link(d, *out, true)};
     way.back = turned(d.fabric, way.links);
-    return {way};
+    return way;
   }
   if (!by_tables(d)) {
     auto way = ends;
     way.links = chosen_links(d, from, to, flow);
-    if (way.links.empty()) return {};
+    if (way.links.empty()) return std::nullopt;
     way.back = chosen_links(d, to, from, flow);
-    return {way};
+    return way;
   }
   const auto a = out->to - ports, b = in->to - ports;
-  if (a != b && !ways_between(n, a, b)) return {};
-  const bool splits_here =
-      d.settings.routing == packet::Choice::adaptive || d.settings.routing == packet::Choice::spray;
-  std::vector<Detours::Hop> hops;
-  const auto detours = splits_here && splits(n.routing) ? Detours::of(n) : nullptr;
-  if (!detours || !detours->spread(a, b, hops)) return {ends};
-
-  std::map<std::uint32_t, double> sum;  // by arc
-  for (const auto& hop : hops) sum[hop.arc] += hop.share;
-  std::vector<Load> loads;
-  for (const auto& [arc, share] : sum) {
-    const auto& c = n.cables[arc / 2];
-    loads.push_back({arc, ((arc & 1) == 0 ? c.a : c.b) - ports, ((arc & 1) == 0 ? c.b : c.a) - ports, share});
-  }
-  auto paths = decomposed(std::move(loads), a, b);
-  if (paths.empty()) return {ends};
-  // Of many equal ones each flow takes others.
-  const auto turn = scramble(hash_of(n.seed, flow, from, to)) % paths.size();
-  std::ranges::rotate(paths, paths.begin() + static_cast<std::ptrdiff_t>(turn));
-  largest_first(paths);
-  if (paths.size() > most_detours) paths.resize(most_detours);
-  double total = 0;
-  for (const auto& p : paths) total += p.share;
-  std::vector<PacketWay> result;
-  for (const auto& p : paths) {
-    auto& way = result.emplace_back(ends);
-    way.share = p.share / total;
-    way.links.push_back(plug_link(d, *out, true));
-    for (std::size_t i = 0; i < p.arcs.size(); ++i)
-      way.links.push_back(
-          d.link_of_arc(p.arcs[i], static_cast<std::uint32_t>((flow + i) % n.cables[p.arcs[i] / 2].count)));
-    way.links.push_back(plug_link(d, *in, false));
-    way.back = turned(d.fabric, way.links);
-  }
-  return result;
+  if (a != b && !ways_between(n, a, b)) return std::nullopt;
+  return ends;
 }
 
 std::vector<PacketWay> PacketFabric::ways(NicPlace from, NicPlace to, std::uint64_t flow) const {
   std::vector<PacketWay> all;
   for (const auto& pair : pairs_of(data_->cluster.network(), from, to)) {
-    for (auto& way : ways(pair.from, pair.to, flow)) {
-      way.share *= pair.share;
-      all.push_back(std::move(way));
+    if (auto way = this->way(pair.from, pair.to, flow)) {
+      way->share = pair.share;
+      all.push_back(std::move(*way));
     }
   }
   return all;

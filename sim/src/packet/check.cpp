@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/sim/packet/fabric.hpp"
 
 namespace linkcast::sim::packet {
 namespace {
+
+constexpr std::int64_t pause_frame = 64;  // IEEE 802.1Qbb: the smallest Ethernet frame
 
 class Problems {
  public:
@@ -55,14 +58,14 @@ void check_kind(const NodeKind& k, Bytes packet, Problems& out) {
 }  // namespace
 
 // What still arrives after an input has said stop: what is on the way there and back, the packet that the sender had
-// begun and the one that crossed the threshold.
+// begun and the one that crossed the threshold; and the pause itself takes its time.
 Bytes Fabric::headroom_needed(LinkId l, Bytes mtu) const {
   const LinkSpec& spec = link(l);
   const LinkId back = reverse(l);
   const Time round = spec.delay + (back == no_link ? spec.delay : link(back).delay);
   const double on_the_way =
       spec.rate.is_unlimited() ? 0 : static_cast<double>(spec.rate.bytes_per_second()) * round.seconds();
-  return Bytes{static_cast<std::int64_t>(on_the_way) + 1} + 3 * (mtu + spec.header);
+  return Bytes{static_cast<std::int64_t>(on_the_way) + 1 + pause_frame} + 3 * (mtu + spec.header);
 }
 
 void Fabric::check(Bytes mtu) const {
@@ -81,10 +84,22 @@ void Fabric::check(Bytes mtu) const {
   std::vector<LinkId> where(kinds_.size(), no_link);
   for (std::uint32_t i = 0; i < links(); ++i) {
     const LinkSpec& l = link_[i];
-    if (l.rate.bytes_per_second() <= 0) problems.add(name_of(LinkId{i}) + " has no rate", "a link carries something");
+    if (l.rate.bytes_per_second() <= 0)
+      problems.add(name_of(LinkId{i}) + " has no rate", "a link carries something");
+    else if (!l.rate.is_unlimited() && transfer_time(mtu + l.header, l.rate) > Time::microseconds(4'000))
+      problems.add(
+          name_of(LinkId{i}) + fmt::format(": a packet takes more than 4 ms at {} B/s", l.rate.bytes_per_second()),
+          "a faster link, or a smaller mtu");
+    if (l.header.count() >= 1 << 20) problems.add(name_of(LinkId{i}) + ": a header of a megabyte", "");
     if (l.delay < Time{} || l.header < Bytes{}) problems.add(name_of(LinkId{i}) + ": negative delay or header", "");
     if (!(l.bit_error_rate >= 0 && l.bit_error_rate < 0.01))
       problems.add(name_of(LinkId{i}) + ": bit_error_rate must lie between 0 and 0.01", "bad links have about 1e-8");
+    if (l.bit_error_rate > 0 && l.bit_error_rate < 0.01 &&
+        std::pow(1 - l.bit_error_rate, 8.0 * static_cast<double>((mtu + l.header).count())) < 0.1) {
+      problems.add(fmt::format("{}: at a bit_error_rate of {} hardly a packet of {} B gets through", name_of(LinkId{i}),
+                               l.bit_error_rate, mtu.count()),
+                   "bad links have about 1e-8");
+    }
     const auto k = node_kind_[index(l.to)];
     if (!lossless || kinds_[k].control != FlowControl::pause) continue;
     const Bytes need = headroom_needed(LinkId{i}, mtu);

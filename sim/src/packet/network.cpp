@@ -59,6 +59,7 @@ struct Network::Impl {
   std::vector<Partition> parts;
   std::vector<std::uint8_t> part_of;  // by node
   Time lookahead = Time::max();
+  Time next_sample = Time::max();
   std::int64_t now = 0;
   bool started = false;
 
@@ -71,9 +72,24 @@ struct Network::Impl {
     build(cut.parts);
   }
 
+  bool may_drop(const NodeKind& k, const Transport& t) const {
+    const auto lanes = world.fabric.lanes();
+    if (k.control != FlowControl::none)
+      return !lanes[t.lane].lossless || (t.acknowledged && !lanes[t.control_lane].lossless);
+    return k.shared.count() <= (std::int64_t{1} << 50);  // more is never full
+  }
+
   void check() const {
     Bytes mtu{1};
-    for (const auto& t : world.transports) mtu = std::max(mtu, t.mtu);
+    for (const auto& t : world.transports) {
+      mtu = std::max(mtu, t.mtu);
+      if (t.mtu < Bytes{1})
+        throw InputError(fmt::format("transport '{}': an mtu of {} B", t.name, t.mtu.count()), "at least 1 B");
+      if (t.recovery != Recovery::none && t.retransmit_timeout <= Time{})
+        throw InputError(fmt::format("transport '{}': retransmit_timeout must be more than 0", t.name), "500 us, say");
+      if (const auto wrong = problems(t.control); !wrong.empty())
+        throw InputError(fmt::format("transport '{}': {}", t.name, wrong.front()), "");
+    }
     world.fabric.check(mtu);
     const auto kinds = world.fabric.kinds();
     for (const auto& t : world.transports) {
@@ -85,10 +101,10 @@ struct Network::Impl {
       if (t.ack_every < 1 || t.ack_every > 255)
         throw InputError(fmt::format("transport '{}': an acknowledgement for {} packets", t.name, t.ack_every),
                          "1 to 255");
-      if (t.recovery == Recovery::none) {
+      // What is not acknowledged is a link's own protocol: its flows are looked at when they are opened.
+      if (t.recovery == Recovery::none && t.acknowledged) {
         for (const auto& k : kinds) {
-          if (k.control != FlowControl::none && lanes[t.lane].lossless) continue;
-          if (k.control == FlowControl::none && k.shared.count() > (std::int64_t{1} << 50)) continue;  // never full
+          if (!may_drop(k, t)) continue;
           throw InputError(fmt::format("transport '{}' cannot repair a loss, but {} may drop its packets", t.name,
                                        k.name.empty() ? "a node" : k.name),
                            "a lossy class needs recovery go_back_n or selective; or make the lane lossless");
@@ -101,14 +117,17 @@ struct Network::Impl {
                            "use recovery go_back_n or selective, or let the link repair it (link_retry)");
         }
       }
-      if (!t.any_order && t.acknowledged) {
-        const bool reorders = t.paths > 0 || std::ranges::any_of(kinds, [](const NodeKind& k) {
-                                return k.choice == Choice::spray || k.choice == Choice::adaptive;
-                              });
-        if (reorders && t.recovery == Recovery::none)
-          throw InputError(fmt::format("transport '{}' wants packets in order, but the routing reorders them", t.name),
-                           "any_order: true, or a routing that keeps a flow on one way");
-      }
+      const bool reorders = t.paths > 0 || std::ranges::any_of(kinds, [](const NodeKind& k) {
+                              return k.choice != Choice::hash && k.choice != Choice::by_destination;
+                            });
+      if (!reorders || !t.acknowledged) continue;
+      if (std::holds_alternative<hpcc::Settings>(t.control))
+        throw InputError(
+            fmt::format("transport '{}': HPCC compares what it hears of one way, but the routing uses several", t.name),
+            "another control, or a routing that keeps a flow on one way");
+      if (!t.any_order && t.recovery == Recovery::none)
+        throw InputError(fmt::format("transport '{}' wants packets in order, but the routing reorders them", t.name),
+                         "any_order: true, or a routing that keeps a flow on one way");
     }
   }
 
@@ -270,6 +289,12 @@ struct Network::Impl {
       throw InternalError("packet network: a flow is between two endpoints");
     const auto [first, way] = way_of(spec, spec.from, spec.to, spec.way);
     const bool given = spec.way.size() > 1 || f.link(first).to == spec.to;
+    for (const auto l : t.acknowledged ? std::vector<LinkId>{} : way) {
+      if (!may_drop(f.kind(f.link(l).to), t) && (f.link(l).bit_error_rate == 0 || f.link(l).link_retry)) continue;
+      throw InputError(
+          fmt::format("transport '{}' cannot repair a loss, but {} may lose its packets", t.name, f.name_of(l)),
+          "a way of links that lose nothing, or acknowledgements and recovery");
+    }
     Send s;
     s.link = static_cast<std::uint32_t>(first);
     s.from = static_cast<std::uint32_t>(spec.from);
@@ -277,6 +302,8 @@ struct Network::Impl {
     s.entropy = static_cast<std::uint16_t>(mix(spec.hash) >> 48);
     s.given_way = given;
     s.route = given ? keep_way(way) : static_cast<std::uint32_t>(spec.to);
+    if (spec.cap < Rate::bytes_per_second(2'000'000))
+      throw InputError(fmt::format("a flow is held to {} B/s", spec.cap.bytes_per_second()), "at least 2 MB/s");
     if (!spec.cap.is_unlimited()) s.cap_ps_per_byte = ps_per_byte(spec.cap), s.capped = true;
     s.stations = static_cast<std::uint32_t>(w.station_refs.size());
     s.station_count = keep_stations(spec.out);
@@ -327,8 +354,7 @@ struct Network::Impl {
   void start() {
     if (started) return;
     started = true;
-    if (world.options.sample_every > Time{})
-      for (auto& p : parts) p.start_sampling();
+    next_sample = world.options.sample_every > Time{} ? world.options.sample_every : Time::max();
     if (world.source == nullptr) return;
     for (std::uint32_t n = 0; n < world.nodes.size(); ++n)
       if (world.nodes[n].endpoint) parts[world.nodes[n].part].start_source(n);
@@ -345,10 +371,7 @@ struct Network::Impl {
     const int threads = std::clamp<int>(world.options.threads, 1, static_cast<int>(parts.size()));
     if (parts.size() == 1) {
       // In pieces, so that a circle is seen soon after everything stands still.
-      while (parts[0].next_time() <= until && parts[0].next_time() != Time::max()) {
-        parts[0].run(std::min(until, parts[0].next_time() + Time::microseconds(1'000)));
-        if (std::exchange(parts[0].stands_still, false)) stop_if_stuck();
-      }
+      while (window_ok(until)) parts[0].run(limit_);
     } else if (threads == 1) {
       while (window_ok(until)) {
         for (auto& p : parts) p.run(limit_);
@@ -358,7 +381,21 @@ struct Network::Impl {
       run_threads(until, threads);
     }
     for (const auto& p : parts) now = std::max(now, p.now);
-    if (next_time() == Time::max()) finish();
+    if (next_time() != Time::max()) return;
+    finish();
+    if (next_sample != Time::max()) sample(Time::picoseconds(now));
+  }
+
+  void sample(Time at) {
+    for (auto& p : parts) p.sample(at.ps());
+  }
+
+  /// Takes the samples that are due before anything at `next` happens.
+  void sample_before(Time next) {
+    if (next <= next_sample) return;
+    sample(next_sample);
+    const Time every = world.options.sample_every;
+    next_sample = std::max(next_sample + every, (next - Time::picoseconds(1)).ps() / every.ps() * every);
   }
 
   bool window_ok(Time until) {
@@ -366,7 +403,9 @@ struct Network::Impl {
     if (next > until || next == Time::max()) return false;
     for (auto& p : parts)
       if (std::exchange(p.stands_still, false)) stop_if_stuck();
-    limit_ = lookahead == Time::max() ? until : std::min(until, next + lookahead - Time::picoseconds(1));
+    sample_before(next);
+    const Time window = parts.size() == 1 ? Time::microseconds(1'000) : lookahead;
+    limit_ = std::min({until, next_sample, next + window - Time::picoseconds(1)});
     return true;
   }
 
@@ -482,8 +521,11 @@ Time Network::run(Time until, std::vector<Notice>& notices) {
   auto& part = m.parts.front();
   m.world.wants_notices = true;
   part.notices.clear();
-  part.run(until);
-  if (std::exchange(part.stands_still, false)) m.stop_if_stuck();
+  while (part.notices.empty() && part.next_time() <= until && part.next_time() != Time::max()) {
+    m.sample_before(part.next_time());
+    part.run(std::min(until, m.next_sample));
+    if (std::exchange(part.stands_still, false)) m.stop_if_stuck();
+  }
   m.now = part.now;
   notices.insert(notices.end(), part.notices.begin(), part.notices.end());
   part.notices.clear();

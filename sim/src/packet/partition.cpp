@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "linkcast/sim/diagnostic.hpp"
 
@@ -12,6 +13,8 @@ namespace linkcast::sim::packet {
 namespace {
 
 constexpr std::int64_t pause_frame = 64;  // bytes on the wire: what a pause costs is not counted, only when it works
+
+__extension__ using Wide = unsigned __int128;
 
 bool credit(const Wire& w) { return w.control == static_cast<unsigned>(FlowControl::credit); }
 std::int64_t in_blocks(std::int64_t bytes) { return (bytes + 63) & ~std::int64_t{63}; }  // InfiniBand: 64 B a credit
@@ -48,7 +51,7 @@ void Partition::run(Time limit) {
 
 // Most of the time of a hop is waiting for memory: what the next events will touch is asked for early, what that leads
 // to somewhat later.
-inline void Partition::look_ahead() const {
+inline void Partition::look_ahead() {
   if (const Event* e = queue_.peek(14); e != nullptr) {
     const auto index = static_cast<std::uint32_t>(e->payload);
     const auto what = static_cast<What>(e->payload >> 56);
@@ -73,10 +76,10 @@ inline void Partition::look_ahead() const {
     const auto index = static_cast<std::uint32_t>(e->payload);
     const auto what = static_cast<What>(e->payload >> 56);
     if (what == What::arrive) {
-      const Packet& k = packets_[index];
+      Packet& k = packets_[index];
       const Wire& w = world_.wires[k.link];
       if (!w.to_endpoint) {
-        __builtin_prefetch(&world_.nodes[w.to]);
+        look_for_link(k, w);
       } else if (k.kind == PacketKind::data) {
         __builtin_prefetch(&world_.receives[k.flow]);
       } else {
@@ -88,6 +91,28 @@ inline void Partition::look_ahead() const {
       if (q.count != 0) __builtin_prefetch(&packets_[q.front().packet]);
     }
   }
+}
+
+// Where the way depends on nothing that changes, it is chosen here, so that its link is asked for too.
+inline void Partition::look_for_link(Packet& k, const Wire& w) {
+  std::uint32_t link = 0;
+  if ((k.flags & flag::given_way) != 0) {
+    link = world_.ways[k.route];
+  } else {
+    NodeState& node = world_.nodes[w.to];
+    const Dest& d = world_.dests[k.route];
+    if (d.site == node.site) {
+      link = d.last_link;
+    } else {
+      if (world_.fabric.detours_ || k.via != nil) return;
+      const Choice choice = world_.fabric.kinds()[node.kind].choice;
+      if (choice != Choice::hash && choice != Choice::by_destination) return;
+      link = choose_among(node, k, world_.fabric.table_[node.row + d.site]);
+      k.via = link;
+    }
+  }
+  __builtin_prefetch(&world_.outs[link]);
+  __builtin_prefetch(&world_.queues[link * world_.lanes]);
 }
 
 inline void Partition::unblock(std::uint32_t link, Out& o) {
@@ -113,8 +138,6 @@ void Partition::dispatch(std::uint64_t payload) {
     }
     case What::deliver:
       return consume(index);
-    case What::sample:
-      return sample();
     case What::arrive:
     case What::link:
       return;
@@ -157,7 +180,7 @@ void Partition::arrive(std::uint32_t p) {
   } else {
     link = toward(node, k);
   }
-  if (world_.fabric.lane_by_hop() && k.kind == PacketKind::data) {
+  if (world_.fabric.lane_by_hop()) {
     // A packet changes to a higher lane at every switch, so that no circle of buffers can close.
     const auto up = std::min<std::uint32_t>(lane + 1U, world_.lanes - 1);
     k.lanes = static_cast<std::uint8_t>((lane << 4) | up);
@@ -169,8 +192,12 @@ std::uint32_t Partition::toward(NodeState& node, Packet& k) {
   const Fabric& f = world_.fabric;
   const Dest& d = world_.dests[k.route];
   if (d.site == node.site) return d.last_link;
-  if (!f.detours_) [[likely]]
-    return choose_among(node, k, f.table_[node.row + d.site]);
+  if (!f.detours_) [[likely]] {
+    if (k.via == nil) return choose_among(node, k, f.table_[node.row + d.site]);
+    const std::uint32_t ahead = k.via;
+    k.via = nil;
+    return ahead;
+  }
   if (k.via == node.site) k.via = nil;
   if (k.via != nil) return choose_among(node, k, f.table_[node.row + k.via]);
   const std::uint32_t straight = choose_among(node, k, f.table_[node.row + d.site]);
@@ -188,7 +215,8 @@ std::uint32_t Partition::toward(NodeState& node, Packet& k) {
 std::int64_t Partition::backlog(std::uint32_t link) const {
   const Out& o = world_.outs[link];
   const std::int64_t busy = o.busy_until > now ? o.busy_until - now : 0;
-  return busy + static_cast<std::int64_t>((o.queued * world_.wires[link].ps_per_byte) >> 32) + (o.stopped != 0 ? 1 : 0);
+  return busy + static_cast<std::int64_t>((Wide{o.queued} * world_.wires[link].ps_per_byte) >> 32) +
+         (o.stopped != 0 ? 1 : 0);
 }
 
 std::uint32_t Partition::choose_among(NodeState& node, const Packet& k, std::uint32_t group) {
@@ -333,6 +361,11 @@ void Partition::serve(std::uint32_t link) {
       }
       q.flow_head = s.next_ready;
       if (q.flow_head == nil) q.flow_tail = nil, o.flows &= static_cast<std::uint8_t>(~bit);
+      if (!may_send(s)) {  // what it wanted to send again has come meanwhile
+        world_.sends[flow].state = SendState::idle;
+        if (((o.packets | o.flows) & bit) == 0) open &= static_cast<std::uint8_t>(~bit);
+        continue;
+      }
       o.turn = static_cast<std::uint8_t>((lane + 1) & 7);
       unblock(link, o);
       const auto p = make_packet(flow);
@@ -372,9 +405,11 @@ void Partition::transmit(std::uint32_t p, std::uint32_t link) {
   o.wire_bytes += size;
   o.payload_bytes += k.kind == PacketKind::data ? k.bytes : 0;
   const std::uint32_t lane = k.lanes & 0xF;
+  const std::int64_t clean = span;
   if (w.errors) [[unlikely]] {
     const LinkSpec& spec = world_.fabric.link(LinkId{link});
-    while (draw(link) < static_cast<double>(size) * 8 * spec.bit_error_rate) {
+    const double damage = -std::expm1(static_cast<double>(size) * 8 * std::log1p(-spec.bit_error_rate));
+    while (draw(link) < damage) {
       if (!spec.link_retry) {
         k.flags |= flag::damaged;
         ++world_.counts[link].damaged;
@@ -398,7 +433,7 @@ void Partition::transmit(std::uint32_t p, std::uint32_t link) {
   }
   if (k.kind == PacketKind::data) ++k.hops;
   k.link = link;
-  const std::int64_t at = now + w.delay + (w.cut_through ? 0 : span);
+  const std::int64_t at = now + w.delay + (w.cut_through ? span - clean : span);
   if (w.to_part == number_) [[likely]] {
     push(at, event(What::arrive, p));
     return;
@@ -420,8 +455,10 @@ bool Partition::admit(NodeState& node, Packet& k, std::uint32_t link, LaneQueue&
     Input& in = world_.inputs[k.link * world_.lanes + in_lane];
     const std::int64_t reserve = kind.reserve.count();
     const std::int64_t above = std::max<std::int64_t>(0, in.bytes + size - reserve);
-    if (in.headroom == 0 && (above == 0 || static_cast<double>(above) <= kind.alpha * free)) {
-      node.pool += above - std::max<std::int64_t>(0, in.bytes - reserve);
+    const std::int64_t more = above - std::max<std::int64_t>(0, in.bytes - reserve);
+    if (in.headroom == 0 &&
+        (above == 0 || (static_cast<double>(above) <= kind.alpha * free && static_cast<double>(more) <= free))) {
+      node.pool += more;
       in.bytes += size;
     } else {
       in.headroom += size;
@@ -538,7 +575,7 @@ void Partition::add_credit(std::uint32_t link, std::uint32_t lane, std::int64_t 
   world_.returns[link * world_.lanes + lane].push({at, bytes});
   Out& o = world_.outs[link];
   const auto bit = static_cast<std::uint8_t>(1U << lane);
-  if ((o.starved & bit) == 0) return;
+  if ((o.starved & bit) == 0 && o.blocked_since < 0) return;
   o.starved &= static_cast<std::uint8_t>(~bit);
   wake(link, std::max(at, o.busy_until));
 }
@@ -578,26 +615,21 @@ void Partition::take(const std::vector<Parcel>& parcels, const std::vector<Hop>&
   }
 }
 
-void Partition::start_sampling() {
+void Partition::sample(std::int64_t at) {
   sampled_.resize(world_.outs.size());
-  push(world_.options.sample_every.ps(), event(What::sample, 0));
-}
-
-void Partition::sample() {
   for (std::uint32_t l = 0; l < world_.outs.size(); ++l) {
     const Wire& w = world_.wires[l];
     if (w.from_part != number_) continue;
     const Out& o = world_.outs[l];
     const Counts& c = world_.counts[l];
     auto& before = sampled_[l];
-    const std::int64_t paused = c.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0);
+    const std::int64_t paused = c.paused + (o.blocked_since >= 0 ? at - o.blocked_since : 0);
     if (o.queued == 0 && o.wire_bytes == before.wire_bytes && paused == before.paused && c.drops == before.drops)
       continue;
-    samples.push_back({Time::picoseconds(now), LinkId{l}, o.queued, o.wire_bytes - before.wire_bytes,
+    samples.push_back({Time::picoseconds(at), LinkId{l}, o.queued, o.wire_bytes - before.wire_bytes,
                        Time::picoseconds(paused - before.paused), c.marks - before.marks, c.drops - before.drops});
     before = {o.wire_bytes, paused, c.marks, c.drops};
   }
-  if (!queue_.empty()) push(now + world_.options.sample_every.ps(), event(What::sample, 0));
 }
 
 std::size_t Partition::memory_bytes() const {

@@ -47,19 +47,21 @@ class Partition {
   std::vector<Sample> samples;
   std::size_t memory_bytes() const;
   const Packet& packet(std::uint32_t p) const { return packets_[p]; }
-  void start_sampling();
+  /// A row for each link that did something since the last.
+  void sample(std::int64_t at);
   /// A timer found that nothing had moved since it was set.
   bool stands_still = false;
 
  private:
-  enum class What : std::uint8_t { arrive, link, flow, timer, pause, post, deliver, sample };
+  enum class What : std::uint8_t { arrive, link, flow, timer, pause, post, deliver };
   static std::uint64_t event(What what, std::uint32_t index, std::uint8_t lane = 0, bool on = false) {
     return (static_cast<std::uint64_t>(what) << 56) | (static_cast<std::uint64_t>(lane) << 48) |
            (static_cast<std::uint64_t>(on) << 47) | index;
   }
   void push(std::int64_t at, std::uint64_t payload) { queue_.push(at, payload); }
   void dispatch(std::uint64_t payload);
-  void look_ahead() const;
+  void look_ahead();
+  void look_for_link(Packet& k, const Wire& w);
   void unblock(std::uint32_t link, Out& o);
 
   std::uint32_t take_packet();
@@ -90,7 +92,6 @@ class Partition {
   double draw(std::uint32_t link) {
     return static_cast<double>(mix(mix(world_.options.seed, link), ++world_.counts[link].draws) >> 11) * 0x1p-53;
   }
-  void sample();
 
   // sender.cpp
   void update(std::uint32_t flow);

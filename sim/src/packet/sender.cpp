@@ -89,11 +89,16 @@ void Partition::update(std::uint32_t flow) {
   const Transport& t = world_.transports[s.transport];
   Out& o = world_.outs[s.link];
   std::int64_t at = s.next_at;
-  for (std::uint32_t i = 0; i < s.station_count; ++i) {
-    const StationRef& ref = world_.station_refs[s.stations + i];
-    const auto burst =
-        static_cast<std::int64_t>((prefetched * static_cast<std::uint64_t>(t.mtu.count()) * ref.ps_per_byte) >> 32);
-    at = std::max(at, world_.stations[ref.station].busy_until - burst);
+  if (s.station_count != 0 && !s.booked) {
+    // A place in the line of each station: who comes first at every turn would have it for itself.
+    s.booked = true;
+    const auto full = static_cast<std::uint64_t>(t.mtu.count());
+    for (std::uint32_t i = 0; i < s.station_count; ++i) {
+      const StationRef& ref = world_.station_refs[s.stations + i];
+      auto& busy = world_.stations[ref.station].busy_until;
+      at = std::max(at, busy - static_cast<std::int64_t>((prefetched * full * ref.ps_per_byte) >> 32));
+      busy = std::max(busy, now) + static_cast<std::int64_t>((full * ref.ps_per_byte) >> 32);
+    }
   }
   if (at > now && at > o.busy_until) {
     s.state = SendState::timed;
@@ -194,10 +199,13 @@ void Partition::sent(std::uint32_t flow, std::uint32_t wire_bytes, std::uint32_t
   // A flow that its link kept waiting for less than a packet's time does not lose that time.
   const std::int64_t base = now - s.next_at <= gap ? s.next_at : now;
   s.next_at = base + gap;
-  for (std::uint32_t i = 0; i < s.station_count; ++i) {
-    const StationRef& ref = world_.station_refs[s.stations + i];
-    auto& busy = world_.stations[ref.station].busy_until;
-    busy = std::max(busy, now) + static_cast<std::int64_t>((payload * ref.ps_per_byte) >> 32);
+  if (s.booked) {
+    s.booked = false;
+    const auto less = static_cast<std::uint64_t>(t.mtu.count()) - payload;
+    for (std::uint32_t i = 0; less != 0 && i < s.station_count; ++i) {
+      const StationRef& ref = world_.station_refs[s.stations + i];
+      world_.stations[ref.station].busy_until -= static_cast<std::int64_t>((less * ref.ps_per_byte) >> 32);
+    }
   }
   const std::int64_t end = world_.outs[s.link].busy_until;
   if (last && !again && world_.wants_notices)
@@ -219,7 +227,18 @@ void Partition::sent(std::uint32_t flow, std::uint32_t wire_bytes, std::uint32_t
 void Partition::advance(std::uint32_t flow, std::uint32_t to) {
   Send& s = world_.sends[flow];
   if (!before(s.una, to)) return;
-  if (before(s.next, to)) throw InternalError("packet network: an acknowledgement for what was never sent");
+  if (before(s.high, to)) throw InternalError("packet network: an acknowledgement for what was never sent");
+  if (before(s.next, to)) {
+    // It had gone back meanwhile: what it would send again has come.
+    if (to == s.end) {
+      s.next = to;
+      s.message = nil;
+      s.message_end = 0;
+      s.left = 0;
+    } else {
+      seek(flow, to);
+    }
+  }
   s.una = to;
   while (s.again != nil && before(again_[s.again].psn, to)) {
     const auto a = s.again;

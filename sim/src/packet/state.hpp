@@ -27,7 +27,8 @@ inline constexpr std::uint8_t marked = 1, last = 2, trimmed = 4, given_way = 8, 
 struct Packet {
   std::uint32_t flow;
   std::uint32_t psn;    // ack: the next that is expected; nack: the missing one
-  std::uint32_t via;      // the site that it goes round by; nil: none. In the free list: the next one
+  std::uint32_t via;    // with detours: the site that it goes round by; else the link that was chosen ahead; nil: none.
+                        // In the free list: the next one
   std::uint32_t link;   // that it came by, or is on; nil: at its sender
   std::uint32_t route;  // the endpoint it goes to, or (given_way) where its next link stands in World::ways
   std::uint32_t stamp;  // when it left its sender, in 2^8 ps; an ack has that of the packet it answers
@@ -125,7 +126,7 @@ struct alignas(64) LaneQueue {
 };
 static_assert(sizeof(LaneQueue) == 128 || sizeof(LaneQueue) == 64);
 
-/// Credits on their way back to a link, by lane. A ring in the order of time.
+/// Credits on their way back to a link, by lane. A ring in the order of time: nearly always a new one is the last.
 struct Returns {
   struct Entry {
     std::int64_t at;
@@ -136,7 +137,10 @@ struct Returns {
 
   void push(Entry e) {
     if (count == ring.size()) grow();
-    ring[(head + count++) & (ring.size() - 1)] = e;
+    const auto at = [&](std::uint32_t i) -> Entry& { return ring[(head + i) & (ring.size() - 1)]; };
+    std::uint32_t i = count++;
+    for (; i > 0 && at(i - 1).at > e.at; --i) at(i) = at(i - 1);
+    at(i) = e;
   }
   const Entry& front() const { return ring[head]; }
   void pop() {
@@ -222,6 +226,7 @@ struct alignas(64) Send {
   bool timer : 1 = false;  // set
   bool calm : 1 = false;   // its control leaves it at the line rate until it is notified
   bool capped : 1 = false;
+  bool booked : 1 = false;  // its stations have kept the time of its next packet
 
   std::uint64_t cap_ps_per_byte = 0;
   std::uint32_t first_message = nil, last_message = nil;

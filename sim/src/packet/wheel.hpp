@@ -1,4 +1,4 @@
-// The event queue of the packet network: a wheel of slots of 1,024 ps for the next 8.4 us, and the general queue for
+// The event queue of the packet network: a wheel of slots of 4,096 ps for the next 8.4 us, and the general queue for
 // what lies beyond. Why not the general queue alone: here tens of thousands of events lie within a microsecond, an
 // event moves three times through a radix heap and only twice here, and whoever takes one can see the next few, which
 // lets the caches be asked in time. Order: time, then insertion, as there. Knows no event kinds.
@@ -69,8 +69,8 @@ class Wheel {
   const Event* peek(std::size_t k) const { return at_ + k < current_.size() ? &current_[at_ + k] : nullptr; }
 
  private:
-  static constexpr int shift = 10;
-  static constexpr std::size_t slot_count = 8192;
+  static constexpr int shift = 12;
+  static constexpr std::size_t slot_count = 2048;
   static constexpr std::uint32_t none = 0xFFFFFFFF;
   struct Chunk {
     static constexpr std::uint32_t room = 15;
@@ -137,7 +137,7 @@ class Wheel {
     return true;
   }
 
-  // Stable. Few: by insertion. Many: two counting passes over the ten bits that differ within a slot.
+  // Stable. Few: by insertion. Many: two counting passes over the twelve bits that differ within a slot.
   void sort() {
     const std::size_t n = current_.size();
     if (n <= 24) {
@@ -151,14 +151,14 @@ class Wheel {
     }
     sorted_.resize(n);
     pass(current_, sorted_, 0);
-    pass(sorted_, current_, 5);
+    pass(sorted_, current_, 6);
   }
 
   static void pass(const std::vector<Event>& from, std::vector<Event>& to, int bits) {
-    std::array<std::uint32_t, 33> place{};
-    const auto digit = [bits](const Event& e) { return static_cast<std::size_t>(e.time.ps() >> bits) & 31; };
+    std::array<std::uint32_t, 65> place{};
+    const auto digit = [bits](const Event& e) { return static_cast<std::size_t>(e.time.ps() >> bits) & 63; };
     for (const Event& e : from) ++place[digit(e) + 1];
-    for (std::size_t i = 1; i < 32; ++i) place[i] += place[i - 1];
+    for (std::size_t i = 1; i < 64; ++i) place[i] += place[i - 1];
     for (const Event& e : from) to[place[digit(e)]++] = e;
   }
 

@@ -7,6 +7,7 @@
 
 #include "flow_read.hpp"
 #include "flow_run.hpp"
+#include "linkcast/workloads/packet_keys.hpp"
 
 namespace linkcast::workloads {
 
@@ -31,6 +32,7 @@ FlowScenario read_flow_scenario(const ScenarioFile& scenario, std::shared_ptr<co
     flows = w.need("flows");
     w.done();
   }
+  const auto* section = f.find("packet");
   for (const auto& key : planning_keys()) f.find(key);
   f.done();
   std::optional<topologies::Cluster> cluster;
@@ -45,13 +47,17 @@ FlowScenario read_flow_scenario(const ScenarioFile& scenario, std::shared_ptr<co
   if (cluster) ends.emplace(*cluster);
   std::vector<FlowGroup> groups;
   if (flows != nullptr) groups = read_flow_groups(problems, *flows, ends ? &*ends : nullptr);
+  models::PacketSettings packet;
+  if (cluster) packet = read_packet_settings(problems, section, cluster->network());
   problems.throw_if_any();
-  return {std::move(title), std::move(*cluster), library.fidelity, std::move(*ends), std::move(groups)};
+  return {std::move(title), std::move(*cluster), library.fidelity,
+          std::move(*ends), std::move(groups),   std::move(packet)};
 }
 
 FlowsResult run_flows(const FlowScenario& scenario, const FlowsOptions& options) {
   check_flow_count(scenario);
-  auto out = run_flows_fluid(scenario, options);
+  auto out =
+      scenario.fidelity == Fidelity::packet ? run_flows_packet(scenario, options) : run_flows_fluid(scenario, options);
   out.title = scenario.title;
   out.topology = scenario.cluster.name();
   out.fidelity = scenario.fidelity;

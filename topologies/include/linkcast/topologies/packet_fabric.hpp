@@ -12,10 +12,11 @@
 // NVLink: Route::latency).
 //
 // Rings of switches (torus, dragonfly) can lock up when packets hold one lane's buffers and wait for the same lane's
-// further on. There a packet's lane rises by one with each cable between switches (LinkSpec::lane_step; Guenther 1981;
-// Dally and Seitz 1987): waiting then leads to higher lanes only and ends. That takes as many lanes as the longest way
-// has such cables; where there are more than the 8 that a port has, the last lane is for all further ones and a circle
-// is possible: the engine finds it and says so.
+// further on. Where nothing is dropped, a packet's lane there rises at every switch (sim::packet::Fabric::
+// set_lane_by_hop; Guenther 1981, Dally and Seitz 1987): waiting then leads to higher lanes only and ends. That takes a
+// lane more than the longest way has cables between switches (a torus: its diameter; a dragonfly: 3, or 6 where
+// adaptive routing goes round); where a port's 8 are fewer, the last is for all further ones and a circle is possible:
+// the engine finds it and says so. Acknowledgements stay on their lane: they are few and small.
 #pragma once
 
 #include <cstdint>
@@ -82,9 +83,8 @@ class PacketFabric {
   /// Network::add(NicPlace, …) takes, with its share. Under ecmp and by_destination exactly the cables that it takes;
   /// else by tables. `node`: of the whole network (Cluster::original_node). Empty where nothing connects them.
   std::vector<PacketWay> ways(NicPlace from, NicPlace to, std::uint64_t flow) const;
-  /// Between two ports: one, or in a dragonfly with adaptive routing those that go round through a third router or
-  /// group too (as Network::add spreads them; the 16 that carry most).
-  std::vector<PacketWay> ways(PortId from, PortId to, std::uint64_t flow) const;
+  /// The same between two ports.
+  std::optional<PacketWay> way(PortId from, PortId to, std::uint64_t flow) const;
 
   /// The ways of a lane over NVLink from GPU to GPU of one node, out of the resources of the cluster that it uses and
   /// their weights: each way with its part of the weight, largest first. The shares are parts of a byte of the lane's:

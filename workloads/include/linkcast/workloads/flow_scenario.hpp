@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "linkcast/models/packet.hpp"
 #include "linkcast/workloads/flow_patterns.hpp"
 #include "linkcast/workloads/flows_result.hpp"
 #include "linkcast/workloads/scenario_file.hpp"
@@ -17,6 +18,7 @@ struct FlowScenario {
   Fidelity fidelity = Fidelity::flow;  // flow or packet
   FlowEnds ends;
   std::vector<FlowGroup> groups;
+  models::PacketSettings packet;  // of that network, with the scenario's `packet` section over them
 };
 
 /// Throws sim::InputError with everything that is wrong.

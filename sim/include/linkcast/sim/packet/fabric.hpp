@@ -81,9 +81,6 @@ struct LinkSpec {
   Bytes header;  // around every packet on this link
   double bit_error_rate = 0;
   bool link_retry = false;  // a damaged packet is sent again by the link itself, in order; else it is lost
-  /// A packet's lane rises by that when it takes this link (up to the last lane), which keeps rings of switches from
-  /// locking up: what waits only waits for higher lanes (Guenther 1981; Dally and Seitz 1987).
-  std::uint8_t lane_step = 0;
 };
 
 class Fabric {
@@ -105,7 +102,7 @@ class Fabric {
   /// Fills the routing tables: at every switch, for every site, all links on a shortest way. After the last link.
   /// `weight` (may be empty): of a link in weighted ECMP.
   void route_shortest(const std::function<unsigned(LinkId)>& weight = {});
-  /// A data packet changes to the next higher lane at every switch (the last lane keeps it), so that buffers cannot
+  /// A packet changes to the next higher lane at every switch (the last lane keeps it), so that buffers cannot
   /// wait for each other in a circle where ways turn (torus, dragonfly): as many lanes as a way has links.
   void set_lane_by_hop(bool on) { lane_by_hop_ = on; }
   bool lane_by_hop() const { return lane_by_hop_; }
