@@ -127,32 +127,6 @@ TEST_CASE("deadlock: lanes that rise at every switch let a ring run") {
   check_conservation(r.fabric, net);
 }
 
-TEST_CASE("deadlock: lanes that rise on the ring's links alone do it too") {
-  // Every ring link steps up: lane 0 on the way to the ring, 1 on its first link, 2 on the second and down.
-  const bool credits = GENERATE(true, false);
-  const auto kind = credits ? credit_switch(Bytes{16 * 4'224}) : little_pause();
-  Ring r{Fabric{std::vector<VirtualLane>(3)}, {}, {}, {}, {}, {}};
-  const auto hosts = r.fabric.add_kind(kind), switches = r.fabric.add_kind(kind);
-  for (int i = 0; i < 3; ++i) r.hosts.push_back(r.fabric.add_endpoint(hosts));
-  for (int i = 0; i < 3; ++i) r.switches.push_back(r.fabric.add_switch(switches));
-  for (std::size_t i = 0; i < 3; ++i) {
-    r.up.push_back(r.fabric.add_cable(r.hosts[i], r.switches[i], ethernet_400g()));
-    r.down.push_back(r.fabric.reverse(r.up.back()));
-  }
-  auto step = ethernet_400g();
-  step.lane_step = 1;
-  for (std::size_t i = 0; i < 3; ++i)
-    r.ring.push_back(r.fabric.add_cable(r.switches[i], r.switches[(i + 1) % 3], step));
-  r.fabric.route_shortest();
-  Network net{r.fabric, {transport()}, {}};
-  const auto flows = two_on(r, net);
-  for (const auto f : flows) net.post(f, Time{}, mib(4));
-  CAPTURE(credits);
-  REQUIRE_NOTHROW(net.run_all());
-  for (const auto f : flows) CHECK(net.flow_stats(f).payload_bytes == 4U << 20);
-  CHECK(net.idle());
-}
-
 TEST_CASE("deadlock: one with steps is told too, and a ring that is not full runs") {
   const auto r = ring(3, credit_switch(Bytes{3 * 4'224}));
   SECTION("by steps: the network stands still and says where") {
