@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "flow_read.hpp"
@@ -10,6 +11,17 @@
 #include "linkcast/workloads/packet_keys.hpp"
 
 namespace linkcast::workloads {
+namespace {
+
+/// Of the fastest port, after coding.
+sim::Rate port_rate(const topologies::Network& network) {
+  sim::Rate most;
+  for (const auto& c : network.cables())
+    if (c.a < network.ports() || c.b < network.ports()) most = std::max(most, network.cable_models()[c.model].bare);
+  return most;
+}
+
+}  // namespace
 
 FlowScenario read_flow_scenario(const ScenarioFile& scenario, std::shared_ptr<const topologies::Profile> profile,
                                 const ClusterSource& clusters) {
@@ -48,7 +60,11 @@ FlowScenario read_flow_scenario(const ScenarioFile& scenario, std::shared_ptr<co
   std::vector<FlowGroup> groups;
   if (flows != nullptr) groups = read_flow_groups(problems, *flows, ends ? &*ends : nullptr);
   models::PacketSettings packet;
-  if (cluster) packet = read_packet_settings(problems, section, cluster->network());
+  if (cluster) {
+    const auto& network = cluster->network();
+    packet = models::packet_settings(network.model(), network.routing(), port_rate(network));
+    if (section != nullptr) read_packet(problems, *section, packet);
+  }
   problems.throw_if_any();
   return {std::move(title), std::move(*cluster), library.fidelity,
           std::move(*ends), std::move(groups),   std::move(packet)};

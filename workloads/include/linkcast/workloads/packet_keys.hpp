@@ -1,16 +1,19 @@
-// The `packet` section of a scenario: what a run at fidelity `packet` sets over the usual settings of its kind of
-// network (docs/flows.md). Knows no workload.
+// The section `packet` of a scenario: what a run at fidelity packet changes in the usual settings of its network
+// (docs/scenario.md). Knows no cluster.
 #pragma once
 
 #include "linkcast/models/packet.hpp"
-#include "linkcast/topologies/network.hpp"
 #include "linkcast/workloads/trace_fields.hpp"
 
 namespace linkcast::workloads {
 
-/// The usual settings of that network, with the section over them. `section`: null where there is none. Problems go to
-/// `problems`; what is wrong keeps its usual value.
-models::PacketSettings read_packet_settings(trace::Problems& problems, const trace::Value* section,
-                                            const topologies::Network& network);
+/// Reads the keys of the map `packet` over `settings`. All that is wrong with them goes to `problems`, with its place:
+/// unknown keys, units, and what cannot work together (a lossy lane under a transport that cannot lose, order under
+/// spraying, thresholds the wrong way round).
+void read_packet(trace::Problems& problems, const trace::Value& packet, models::PacketSettings& settings);
+
+/// The map `control` within it, or the name of an algorithm: dcqcn with the names of mlx5, the others with those of
+/// sim/packet/control/*.hpp. What is not said of another algorithm than that of `control` has its default.
+void read_packet_control(trace::Problems& problems, const trace::Value& value, sim::packet::ControlSettings& control);
 
 }  // namespace linkcast::workloads
