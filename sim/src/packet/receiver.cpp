@@ -209,7 +209,8 @@ void Partition::on_data(std::uint32_t p) {
   if (!t.acknowledged) return;
   if (r.unanswered < 255) ++r.unanswered;
   // At once where a message is whole, whichever of its packets was the last to come.
-  if (known || r.messages != messages || r.unanswered >= t.ack_every) answer(k.flow, r, k, p, PacketKind::ack, r.expected);
+  if (known || r.messages != messages || r.unanswered >= t.ack_every)
+    answer(k.flow, r, k, p, PacketKind::ack, r.expected);
 }
 
 }  // namespace linkcast::sim::packet
