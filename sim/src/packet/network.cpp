@@ -520,7 +520,6 @@ Time Network::run(Time until, std::vector<Notice>& notices) {
   if (m.parts.size() != 1) throw InternalError("packet network: notices are only told by a network of one partition");
   auto& part = m.parts.front();
   m.world.wants_notices = true;
-  part.notices.clear();
   while (part.notices.empty() && part.next_time() <= until && part.next_time() != Time::max()) {
     m.sample_before(part.next_time());
     part.run(std::min(until, m.next_sample));
@@ -604,6 +603,8 @@ std::vector<Sample> Network::samples() const {
 }
 
 void Network::keep_times() {
+  if (std::ranges::any_of(impl_->world.sends, [](const Send& s) { return s.messages != 0; }))
+    throw InternalError("packet network: keep_times comes before the first message");
   impl_->world.keeps_times = true;
   impl_->world.posted.resize(impl_->world.sends.size());
   impl_->world.delivered.resize(impl_->world.sends.size());
@@ -614,7 +615,7 @@ std::vector<std::pair<Time, Time>> Network::times(FlowId f) const {
   std::vector<std::pair<Time, Time>> out;
   if (i >= impl_->world.delivered.size()) return out;
   const auto& done = impl_->world.delivered[i];
-  for (std::size_t k = 0; k < done.size(); ++k)
+  for (std::size_t k = 0; k < std::min(done.size(), impl_->world.posted[i].size()); ++k)
     out.emplace_back(Time::picoseconds(impl_->world.posted[i][k]), Time::picoseconds(done[k]));
   return out;
 }
