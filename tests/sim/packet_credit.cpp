@@ -106,8 +106,8 @@ TEST_CASE("credits: incast under credits runs at the line rate and stops the sen
 
 TEST_CASE("credits: outputs of different speed give them back in any order") {
   // One input, a slow output (0.5 GB/s, 2 ns a byte) and a fast one. A message of 1 B (83 B, two credits) to the slow
-  // host, a full one to the fast, another full one. The fast one's credit comes back first, though it was spent last: the third packet
-  // goes then, and does not wait for the slow one's.
+  // host, a full one to the fast, another full one. The fast one's credit comes back first, though it was spent last:
+  // the third packet goes then, and does not wait for the slow one's.
   Fabric fabric;
   const auto hosts = fabric.add_kind(credit_switch(mib(1))), switches = fabric.add_kind(credit_switch(Bytes{4'352}));
   const auto a = fabric.add_endpoint(hosts), slow = fabric.add_endpoint(hosts), fast = fabric.add_endpoint(hosts);
