@@ -237,6 +237,16 @@ struct Network::Impl {
     for (std::uint32_t n = 0; n < f.nodes(); ++n) {
       NodeState& node = w.nodes[n];
       node.kind = f.kind_index(NodeId{n});
+      const NodeKind& kind = f.kind(NodeId{n});
+      const auto small = [](Bytes b) {
+        return static_cast<std::uint32_t>(std::min<std::int64_t>(b.count(), std::int64_t{1} << 31));
+      };
+      node.shared = std::min(kind.shared.count(), largest_pool);
+      node.alpha = static_cast<std::uint64_t>(std::min(kind.alpha, 65'536.0) * 65'536.0);
+      node.reserve = small(kind.reserve);
+      node.resume_offset = small(kind.resume_offset);
+      node.choice = kind.choice;
+      node.control = kind.control;
       node.endpoint = f.is_endpoint(NodeId{n});
       node.salt = static_cast<std::uint32_t>(mix(w.options.seed, n));
       node.turn = node.salt >> 8;

@@ -46,10 +46,8 @@ void Partition::receive(std::uint32_t p) {
   }
   NodeState& node = world_.nodes[world_.wires[k.link].to];
   if (done > now && world_.fabric.kinds()[node.kind].control != FlowControl::credit) {
-    LaneQueue held;
-    held.bytes = static_cast<std::uint32_t>(node.pool);
     const auto link = k.link;
-    if (!admit(node, k, link, held)) {
+    if (!admit(node, k, link, static_cast<std::uint32_t>(node.pool))) {
       ++world_.counts[link].drops;
       return drop(p, link);
     }

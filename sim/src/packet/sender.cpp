@@ -192,7 +192,7 @@ void Partition::sent(std::uint32_t flow, std::uint32_t wire_bytes, std::uint32_t
       s.timer = true;
       s.timer_una = s.una;
       if (timer_seen_.size() <= flow) timer_seen_.resize(world_.sends.size());
-      timer_seen_[flow] = transmissions;
+      timer_seen_[flow] = packet_hops;
       push(now + t.retransmit_timeout.ps(), event(What::timer, flow));
     }
   }
@@ -352,7 +352,7 @@ void Partition::on_timer(std::uint32_t flow) {
   s.timer = false;
   if (s.una == s.next) return;
   if (s.una == s.timer_una) {
-    if (timer_seen_[flow] == transmissions) stands_still = true;
+    if (timer_seen_[flow] == packet_hops) stands_still = true;
     ++world_.send_stats[flow].timeouts;
     s.calm = false;
     world_.banks[s.transport].timed_out(s.control, Time::picoseconds(now));
@@ -371,7 +371,7 @@ void Partition::on_timer(std::uint32_t flow) {
   }
   s.timer = true;
   s.timer_una = s.una;
-  timer_seen_[flow] = transmissions;
+  timer_seen_[flow] = packet_hops;
   push(now + t.retransmit_timeout.ps(), event(What::timer, flow));
   update(flow);
 }
