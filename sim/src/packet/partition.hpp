@@ -38,6 +38,8 @@ class Partition {
 
   void start_source(std::uint32_t node) { ask_source(node, 0, nil); }
   std::uint32_t post(std::uint32_t flow, std::int64_t at, std::int64_t bytes);
+  /// The same for a message that is counted already.
+  void schedule(std::uint32_t flow, std::int64_t at, std::int64_t bytes);
 
   std::uint64_t events = 0, packet_hops = 0, transmissions = 0;
   std::uint64_t drops = 0, marks = 0, retransmits = 0, notifications = 0, packets_made = 0;

@@ -178,7 +178,7 @@ void Partition::on_data(std::uint32_t p) {
   const bool windowed = t.any_order || t.recovery == Recovery::selective;
   if ((k.flags & flag::trimmed) != 0) {
     if (before(k.psn, r.expected)) return;
-    if (windowed) return answer(k.flow, r, k, p, PacketKind::nack, k.psn);
+    if (t.recovery == Recovery::selective) return answer(k.flow, r, k, p, PacketKind::nack, k.psn);
     if (r.asked) return;
     r.asked = true;
     return answer(k.flow, r, k, p, PacketKind::nack, r.expected);
@@ -195,6 +195,7 @@ void Partition::on_data(std::uint32_t p) {
     const auto at = k.psn % order_window;
     const bool here = r.window != nil && (windows_[r.window].here[at / 64] >> (at % 64) & 1) != 0;
     if (!here) accept(k.flow, r, k);
+    if (before(k.psn, r.expected)) r.asked = false;
     if (t.recovery == Recovery::selective) ask_for_missing(k.flow, r, k, p);
   } else {
     if (t.recovery == Recovery::none) {
@@ -209,7 +210,8 @@ void Partition::on_data(std::uint32_t p) {
   if (!t.acknowledged) return;
   if (r.unanswered < 255) ++r.unanswered;
   // At once where a message is whole, whichever of its packets was the last to come.
-  if (known || r.messages != messages || r.unanswered >= t.ack_every) answer(k.flow, r, k, p, PacketKind::ack, r.expected);
+  if (known || r.messages != messages || r.unanswered >= t.ack_every)
+    answer(k.flow, r, k, p, PacketKind::ack, r.expected);
 }
 
 }  // namespace linkcast::sim::packet

@@ -17,13 +17,15 @@ bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>
 }  // namespace
 
 std::uint32_t Partition::post(std::uint32_t flow, std::int64_t at, std::int64_t bytes) {
+  const auto number = world_.sends[flow].messages++;
+  schedule(flow, at, bytes);
+  return number;
+}
+
+void Partition::schedule(std::uint32_t flow, std::int64_t at, std::int64_t bytes) {
   if (at < now) throw InternalError("packet network: a message in the past");
   ++unfinished;
-  const auto number = world_.sends[flow].messages++;
-  if (at == now) {
-    begin(flow, at, bytes);
-    return number;
-  }
+  if (at == now) return begin(flow, at, bytes);
   std::uint32_t l = 0;
   if (free_later_.empty()) {
     l = static_cast<std::uint32_t>(later_.size());
@@ -34,7 +36,6 @@ std::uint32_t Partition::post(std::uint32_t flow, std::int64_t at, std::int64_t 
   }
   later_[l] = {flow, bytes};
   push(at, event(What::post, l));
-  return number;
 }
 
 void Partition::begin(std::uint32_t flow, std::int64_t at, std::int64_t bytes) {
