@@ -173,7 +173,8 @@ sim::Bytes usual_credit_input(sim::Rate rate, sim::Bytes packet) {
 sim::Bytes pause_headroom(sim::Rate rate, sim::Time round_trip, sim::Bytes packet) {
   const auto on_the_way =
       rate.is_unlimited() ? 0.0 : static_cast<double>(rate.bytes_per_second()) * round_trip.seconds();
-  return sim::Bytes{static_cast<std::int64_t>(on_the_way) + 1} + 3 * packet;
+  constexpr std::int64_t frame = 64;  // the pause itself (IEEE 802.1Qbb)
+  return sim::Bytes{static_cast<std::int64_t>(on_the_way) + 1 + frame} + 3 * packet;
 }
 
 namespace {

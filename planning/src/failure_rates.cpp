@@ -47,17 +47,17 @@ void time(Fields& f, std::string_view key, bool zero_allowed, sim::Time& out) {
 
 std::optional<Band> band(Problems& problems, const Value& v, std::string_view of) {
   if (!v.is_map()) {
-    const auto x = rate_of(problems, v, of);
+    const auto x = planning::rate_of(problems, v, of);
     if (!x) return std::nullopt;
     return Band{*x, *x, *x};
   }
   Fields f{problems, v, "the rate"};
   const auto one = [&](std::string_view key) -> std::optional<double> {
     const auto* x = f.find(key);
-    return x == nullptr ? std::nullopt : rate_of(problems, *x, of);
+    return x == nullptr ? std::nullopt : planning::rate_of(problems, *x, of);
   };
   const auto* middle = f.need("typical");
-  const auto typical = middle == nullptr ? std::nullopt : rate_of(problems, *middle, of);
+  const auto typical = middle == nullptr ? std::nullopt : planning::rate_of(problems, *middle, of);
   const auto low = one("low"), high = one("high");
   f.done();
   if (!typical) return std::nullopt;

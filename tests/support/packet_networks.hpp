@@ -41,8 +41,8 @@ inline PacketNet leaf_spine(int leaves, int hosts_per_leaf, int spines, const si
   for (int l = 0; l < leaves; ++l) {
     const NodeId leaf = n.leaves[static_cast<std::size_t>(l)];
     for (int h = 0; h < hosts_per_leaf; ++h) {
-      const NodeId host = n.hosts[static_cast<std::size_t>(l * hosts_per_leaf + h)];
-      n.up.push_back(n.fabric.add_cable(host, leaf, link));
+      const NodeId at = n.hosts[static_cast<std::size_t>(l * hosts_per_leaf + h)];
+      n.up.push_back(n.fabric.add_cable(at, leaf, link));
       n.down.push_back(n.fabric.reverse(n.up.back()));
     }
     for (const auto spine : n.spines) n.fabric.add_cable(leaf, spine, link);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <set>
 
 namespace linkcast::workloads::trace {
@@ -142,6 +143,9 @@ constexpr std::array size_units{Unit{"B", 1},           Unit{"KB", 1e3},        
                                 Unit{"GB", 1e9},        Unit{"TB", 1e12},          Unit{"KiB", 1024.0},
                                 Unit{"MiB", 1048576.0}, Unit{"GiB", 1073741824.0}, Unit{"TiB", 1099511627776.0},
                                 Unit{"K", 1024.0},      Unit{"M", 1048576.0},      Unit{"G", 1073741824.0}};
+constexpr std::array rate_units{Unit{"b/s", 0.125},  Unit{"kb/s", 125}, Unit{"Mb/s", 125e3}, Unit{"Gb/s", 125e6},
+                                Unit{"Tb/s", 125e9}, Unit{"B/s", 1},    Unit{"KB/s", 1e3},   Unit{"MB/s", 1e6},
+                                Unit{"GB/s", 1e9},   Unit{"TB/s", 1e12}};
 
 /// In units of 1 (ps, bytes). `example` says how to write it; `unit` is what a bare number probably meant.
 std::optional<std::int64_t> quantity(Problems& problems, const Value& v, std::string_view what,
@@ -208,10 +212,39 @@ std::optional<sim::Time> time_of(Problems& problems, const Value& v, std::string
   return sim::Time::picoseconds(*n);
 }
 
-std::optional<sim::Bytes> size_of(Problems& problems, const Value& v, std::string_view what) {
-  const auto n = quantity(problems, v, what, size_units, "64 MiB or 512 B", "B", false);
+std::optional<sim::Bytes> size_of(Problems& problems, const Value& v, std::string_view what, bool zero_allowed) {
+  const auto n = quantity(problems, v, what, size_units, "64 MiB or 512 B", "B", zero_allowed);
   if (!n) return std::nullopt;
   return sim::Bytes{*n};
+}
+
+std::optional<sim::Rate> data_rate_of(Problems& problems, const Value& v, std::string_view what, bool zero_allowed) {
+  const auto n = quantity(problems, v, what, rate_units, "400 Gb/s or 50 GB/s", "Gb/s", zero_allowed);
+  if (!n) return std::nullopt;
+  constexpr std::int64_t most = 1'000'000'000'000'000;
+  if (*n > most) {
+    problems.add(v, fmt::format("'{}' is more than 1000 TB/s: '{}'", what, v.text));
+    return std::nullopt;
+  }
+  return sim::Rate::bytes_per_second(*n);
+}
+
+std::optional<double> number_of(Problems& problems, const Value& v, std::string_view what, double low, double high) {
+  auto text = v.is_scalar() ? trim(v.text) : std::string_view{};
+  const bool percent = text.ends_with('%');
+  if (percent) text = trim(text.substr(0, text.size() - 1));
+  double x = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+  if (text.empty() || error != std::errc{} || stop != text.data() + text.size() || !std::isfinite(x)) {
+    problems.add(v, fmt::format("'{}' must be a number", what));
+    return std::nullopt;
+  }
+  if (percent) x /= 100;
+  if (x < low || x > high) {
+    problems.add(v, fmt::format("'{}' is {}: it must be from {} to {}", what, v.text, low, high));
+    return std::nullopt;
+  }
+  return x;
 }
 
 std::vector<int> ranks_of(Problems& problems, const Value& v, std::string_view what, int count) {

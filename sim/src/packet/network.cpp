@@ -603,6 +603,8 @@ std::vector<Sample> Network::samples() const {
 }
 
 void Network::keep_times() {
+  if (std::ranges::any_of(impl_->world.sends, [](const Send& s) { return s.messages != 0; }))
+    throw InternalError("packet network: keep_times comes before the first message");
   impl_->world.keeps_times = true;
   impl_->world.posted.resize(impl_->world.sends.size());
   impl_->world.delivered.resize(impl_->world.sends.size());
@@ -613,7 +615,7 @@ std::vector<std::pair<Time, Time>> Network::times(FlowId f) const {
   std::vector<std::pair<Time, Time>> out;
   if (i >= impl_->world.delivered.size()) return out;
   const auto& done = impl_->world.delivered[i];
-  for (std::size_t k = 0; k < done.size(); ++k)
+  for (std::size_t k = 0; k < std::min(done.size(), impl_->world.posted[i].size()); ++k)
     out.emplace_back(Time::picoseconds(impl_->world.posted[i][k]), Time::picoseconds(done[k]));
   return out;
 }

@@ -574,7 +574,7 @@ void Partition::add_credit(std::uint32_t link, std::uint32_t lane, std::int64_t 
   world_.returns[link * world_.lanes + lane].push({at, bytes});
   Out& o = world_.outs[link];
   const auto bit = static_cast<std::uint8_t>(1U << lane);
-  if ((o.starved & bit) == 0) return;
+  if ((o.starved & bit) == 0 && o.blocked_since < 0) return;
   o.starved &= static_cast<std::uint8_t>(~bit);
   wake(link, std::max(at, o.busy_until));
 }

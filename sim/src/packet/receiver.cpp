@@ -183,9 +183,10 @@ void Partition::on_data(std::uint32_t p) {
     r.asked = true;
     return answer(k.flow, r, k, p, PacketKind::nack, r.expected);
   }
-  bool at_once = (k.flags & flag::last) != 0;
+  const auto messages = r.messages;
+  bool known = false;
   if (before(k.psn, r.expected)) {
-    at_once = true;  // it came before: say so again
+    known = true;  // it came before: say so again
   } else if (k.psn == r.expected && r.window == nil) {
     accept(k.flow, r, k);
     r.asked = false;
@@ -194,7 +195,6 @@ void Partition::on_data(std::uint32_t p) {
     const auto at = k.psn % order_window;
     const bool here = r.window != nil && (windows_[r.window].here[at / 64] >> (at % 64) & 1) != 0;
     if (!here) accept(k.flow, r, k);
-    at_once = at_once || r.window != nil;
     if (t.recovery == Recovery::selective) ask_for_missing(k.flow, r, k, p);
   } else {
     if (t.recovery == Recovery::none) {
@@ -208,7 +208,8 @@ void Partition::on_data(std::uint32_t p) {
   }
   if (!t.acknowledged) return;
   if (r.unanswered < 255) ++r.unanswered;
-  if (at_once || r.unanswered >= t.ack_every) answer(k.flow, r, k, p, PacketKind::ack, r.expected);
+  // At once where a message is whole, whichever of its packets was the last to come.
+  if (known || r.messages != messages || r.unanswered >= t.ack_every) answer(k.flow, r, k, p, PacketKind::ack, r.expected);
 }
 
 }  // namespace linkcast::sim::packet

@@ -76,8 +76,8 @@ bool Partition::may_send(const Send& s) const {
   if (s.next == s.end) return false;
   const Transport& t = world_.transports[s.transport];
   if (!t.acknowledged) return true;
-  if (s.in_flight == 0) return true;
   if ((t.any_order || t.recovery == Recovery::selective) && s.next - s.una >= order_window) return false;
+  if (s.in_flight == 0) return true;
   if (s.calm) return true;
   const std::int64_t window = world_.banks[s.transport].window(s.control).count();
   return static_cast<std::int64_t>(s.in_flight + 1) * t.mtu.count() <= window;

@@ -13,7 +13,7 @@ constexpr double most_messages = 1e8;  // 16 bytes each for its time and its slo
 
 /// The place of the q-th percentile among n sorted values: the nearest rank.
 std::size_t rank_of(double q, std::size_t n) {
-  const auto at = static_cast<std::size_t>(std::ceil(q / 100 * static_cast<double>(n)));
+  const auto at = static_cast<std::size_t>(std::ceil(q * static_cast<double>(n) / 100 - 1e-6));
   return std::clamp<std::size_t>(at, 1, n) - 1;
 }
 
