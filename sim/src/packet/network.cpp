@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <map>
 #include <thread>
 
 #include "cut.hpp"
@@ -29,6 +30,12 @@ std::uint64_t ps_per_byte(Rate rate) {  // 2^-32 ps, rounded up: nothing is fast
 bool calm(const ControlSettings& control) {
   if (const auto* plain = std::get_if<Uncontrolled>(&control)) return plain->window == Bytes{};
   return std::holds_alternative<dcqcn::Settings>(control) || std::holds_alternative<infiniband_cct::Settings>(control);
+}
+
+/// Rules in which one base round trip, the longest, counts for all flows: with each its own, those with the short ones
+/// would be pushed aside (HPCC: T of the whole network; NSCC: the network's RTT).
+bool one_round_trip(const ControlSettings& control) {
+  return std::holds_alternative<hpcc::Settings>(control) || std::holds_alternative<nscc::Settings>(control);
 }
 
 /// Threads that take turns at a barrier. They spin: windows are short. After a while they let others run.
@@ -63,7 +70,8 @@ struct Network::Impl {
     Time at;
     Bytes bytes;
   };
-  std::vector<Early> early;  // messages from before the start
+  std::vector<Early> early;                             // messages from before the start
+  std::map<std::uint16_t, std::vector<Path>> paths_of;  // by transport, where one_round_trip
   Time lookahead = Time::max();
   Time next_sample = Time::max();
   std::int64_t now = 0;
@@ -362,6 +370,11 @@ struct Network::Impl {
       path.hops = static_cast<int>(way.size());
       path.packet = t.mtu + f.link(first).header;
       auto& bank = w.banks[spec.transport];
+      if (one_round_trip(t.control)) {
+        auto& paths = paths_of[spec.transport];
+        if (started && !paths.empty()) path.base_rtt = std::max(path.base_rtt, paths.front().base_rtt);
+        if (!started) paths.push_back(path);
+      }
       s.control = bank.add(path);
       s.calm = calm(t.control) && bank.rate(s.control, Time{}) >= path.line;
     }
@@ -395,6 +408,16 @@ struct Network::Impl {
     if (started) return;
     started = true;
     divide();
+    for (auto& [transport, paths] : paths_of) {
+      Time longest;
+      for (const Path& p : paths) longest = std::max(longest, p.base_rtt);
+      world.banks[transport] = ControlBank{world.transports[transport].control};
+      for (Path& p : paths) {
+        p.base_rtt = longest;
+        world.banks[transport].add(p);
+      }
+      paths.resize(1);  // it has the longest; for flows that are opened later
+    }
     next_sample = world.options.sample_every > Time{} ? world.options.sample_every : Time::max();
     for (const Early& e : early)
       part_of_flow(e.flow).schedule(static_cast<std::uint32_t>(e.flow), e.at.ps(), e.bytes.count());
