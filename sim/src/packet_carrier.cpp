@@ -91,6 +91,7 @@ packet::Options of_one(packet::Options options) {
 PacketCarrier::PacketCarrier(const packet::Setting& setting, std::size_t resources)
     : network_{*setting.fabric, setting.transports, of_one(setting.options)}, flows_{setting, network_, resources} {
   if (setting.resources.size() != resources) throw InternalError("packets on other resources than the replay's");
+  network_.run(Time{}, notices_);  // from now on it keeps them
 }
 
 std::unique_ptr<Ways> PacketCarrier::ways(const ChunkPlan& plan, std::uint64_t tag) {
@@ -141,7 +142,9 @@ void PacketCarrier::post(Time now, std::span<const std::uint32_t> flows, Bytes b
     const auto number = network_.post(flows_.id(f), now, message);
     of_flow_[f].under_way.push_back({number, transfer, travel, paused_on(f), false});
     flows_.count(f, message);
-    ++transfers_[transfer].sending;
+    auto& t = transfers_[transfer];
+    ++t.sending;
+    t.not_before = std::max(t.not_before, now + flows_.least(f, message));
     if (travel != none) ++travels_[travel].missing;
   }
 }
@@ -159,7 +162,8 @@ Time PacketCarrier::next(Time until) {
     // Nothing waits for acknowledgements.
     std::erase_if(notices_, [](const auto& n) { return n.kind == packet::Notice::Kind::acknowledged; });
     if (!notices_.empty()) continue;
-    if (notices_at_ < bound && network_.next_time() <= bound) continue;
+    const Time more = network_.next_time();
+    if (more <= bound && more != Time::max()) continue;
     if (!due_.empty()) return due_.top().first;
     if (until == Time::max() && !network_.idle()) {
       const auto cycle = network_.find_cycle();
@@ -173,8 +177,8 @@ Time PacketCarrier::next(Time until) {
 
 void PacketCarrier::take(Time now, std::vector<Moved>& moved) {
   moved.clear();
-  if (notices_.empty() && network_.next_time() <= now) notices_at_ = network_.run(now, notices_);
-  for (const auto& n : notices_) heed(n, moved);
+  if (notices_.empty()) notices_at_ = network_.run(now, notices_);
+  for (const auto& n : notices_) heed(n, now, moved);
   notices_.clear();
   while (!due_.empty() && due_.top().first <= now) {
     const auto transfer = due_.top().second;
@@ -191,26 +195,29 @@ void PacketCarrier::take(Time now, std::vector<Moved>& moved) {
   empty_travels_.clear();
 }
 
-void PacketCarrier::heed(const packet::Notice& notice, std::vector<Moved>& moved) {
+void PacketCarrier::heed(const packet::Notice& notice, Time now, std::vector<Moved>& moved) {
   if (notice.kind == packet::Notice::Kind::acknowledged) return;
   const auto f = flows_.of(notice.flow);
   auto& of = of_flow_[f];
   const auto at = std::ranges::find(of.under_way, notice.message, &Message::number);
   if (at == of.under_way.end()) throw InternalError("a message that nobody sent");
-  if (!std::exchange(at->sent, true)) one_left(*at, f, notice.at, moved);
+  if (!std::exchange(at->sent, true)) one_left(*at, f, now, notice.at, moved);
   if (notice.kind == packet::Notice::Kind::sent) return;
   const Message message = *at;
   of.under_way.erase(at);
-  one_arrived(message, f, notice.at, moved);
+  one_arrived(message, f, now, moved);
   if (of.given_back && of.under_way.empty()) {
     of.given_back = false;
     flows_.give_back(f);
   }
 }
 
-void PacketCarrier::one_left(const Message& message, std::uint32_t flow, Time now, std::vector<Moved>& moved) {
+// The network says when the last byte will be out as soon as it has begun with the packet.
+void PacketCarrier::one_left(const Message& message, std::uint32_t flow, Time now, Time sent,
+                             std::vector<Moved>& moved) {
   auto& t = transfers_[message.transfer];
   t.paused = std::max(t.paused, paused_on(flow) - message.paused_before);
+  t.not_before = std::max(t.not_before, sent);
   if (--t.sending > 0) return;
   if (t.not_before > now)
     due_.emplace(t.not_before, message.transfer);

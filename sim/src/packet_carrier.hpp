@@ -61,8 +61,8 @@ class PacketCarrier final : public Carrier {
   std::uint32_t begin_travel(OfProgram* program, std::uint64_t owner, std::uint32_t connection, Time now);
   void post(Time now, std::span<const std::uint32_t> flows, Bytes bytes, std::uint32_t transfer, std::uint32_t travel);
   void begun(std::uint32_t transfer, Time now);
-  void heed(const packet::Notice& notice, std::vector<Moved>& moved);
-  void one_left(const Message& message, std::uint32_t flow, Time now, std::vector<Moved>& moved);
+  void heed(const packet::Notice& notice, Time now, std::vector<Moved>& moved);
+  void one_left(const Message& message, std::uint32_t flow, Time now, Time sent, std::vector<Moved>& moved);
   void leave(std::uint32_t transfer, std::vector<Moved>& moved);
   void one_arrived(const Message& message, std::uint32_t flow, Time now, std::vector<Moved>& moved);
   void arrive(OfProgram& program, std::uint32_t connection, Time now, std::vector<Moved>& moved);

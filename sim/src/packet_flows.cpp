@@ -70,7 +70,10 @@ std::vector<std::uint32_t> PacketFlows::take(std::span<const packet::Part> parts
 PacketFlows::Flow PacketFlows::open(const packet::Part& part, Rate cap, std::uint64_t like) {
   auto spec = part.flow;
   spec.cap = cap;
-  Flow flow{network_.open(spec), part.weight, part.latency, like, std::move(spec.way), {}};
+  // A sender reads ahead from its stations, so that its last bytes may leave before their time there is over.
+  Rate rate = Rate::unlimited();
+  for (const auto& s : spec.out) rate = std::min(rate, setting_.fabric->station_rate(s.station) * (1 / s.weight));
+  Flow flow{network_.open(spec), part.weight, part.latency, rate, like, std::move(spec.way), {}};
   // Of a way that switches choose, only its beginning is known.
   if (flow.watched.empty())
     for (const auto l : setting_.fabric->out_links(spec.from)) flow.watched.push_back(l);

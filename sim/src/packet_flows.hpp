@@ -28,6 +28,8 @@ class PacketFlows {
   std::uint32_t of(packet::FlowId id) const { return of_[static_cast<std::size_t>(id)]; }
   double weight(std::uint32_t flow) const { return flow_[flow].weight; }
   Time latency(std::uint32_t flow) const { return flow_[flow].latency; }
+  /// The least time in which a message leaves: by the slowest of the sender's stations.
+  Time least(std::uint32_t flow, Bytes message) const { return transfer_time(message, flow_[flow].rate); }
   /// Links whose pauses hold it back.
   std::span<const packet::LinkId> watched(std::uint32_t flow) const { return flow_[flow].watched; }
 
@@ -41,6 +43,7 @@ class PacketFlows {
     packet::FlowId id{};
     double weight = 1;
     Time latency;
+    Rate rate;
     std::uint64_t like = 0;  // of all that are the same
     std::vector<packet::LinkId> watched;
     std::vector<std::pair<std::uint32_t, double>> stations;  // resource, bytes for each byte of a message

@@ -357,9 +357,10 @@ TEST_CASE("buffers are the switch part's, the scenario's, or by the cables", "[t
   const auto own = cluster_of(two_leaves("switch: box, fabric: roce, lengths: [5 m, 5 m, 5 m]",
                                          "parts:\n  network_switches:\n    box: {radix: 64, rate: 400 Gb/s, latency: "
                                          "600 ns, buffer: 64 MiB}\n"));
-  // No table: 50 GB/s x 2 x (22.5 + 70 + 600) ns = 69,250 B, one more for rounding, three packets of 4178 B. 8 ports.
-  CHECK(shared_of(fabric_of(own)) == sim::mib(64) - sim::Bytes{8 * 2 * (69'251 + 3 * 4178 + 4096)});
-  CHECK(fabric_of(own).fabric().kinds()[1].headroom == sim::Bytes{69'251 + 3 * 4178});
+  // No table: 50 GB/s x 2 x (22.5 + 70 + 600) ns = 69,250 B, one more for rounding, a pause frame of 64 B, three
+  // packets of 4178 B. 8 ports.
+  CHECK(shared_of(fabric_of(own)) == sim::mib(64) - sim::Bytes{8 * 2 * (69'251 + 64 + 3 * 4178 + 4096)});
+  CHECK(fabric_of(own).fabric().kinds()[1].headroom == sim::Bytes{69'251 + 64 + 3 * 4178});
   auto settings = usual(own);
   settings.buffer.shared = sim::mib(2);
   CHECK(shared_of(PacketFabric{own, settings}) == sim::mib(2));

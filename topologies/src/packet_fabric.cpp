@@ -100,6 +100,12 @@ std::optional<packet::StationId> PacketFabric::station(sim::ResourceId resource)
   const auto r = static_cast<std::size_t>(resource);
   return r < data_->machine_station.size() ? unless(data_->machine_station[r], no_station) : std::nullopt;
 }
+std::optional<PacketWay> PacketFabric::host_way(int node) const {
+  const auto l = data_->host_link.at(static_cast<std::size_t>(node));
+  if (l == packet::no_link) return std::nullopt;
+  const auto& link = data_->fabric.link(l);
+  return PacketWay{1, link.from, link.to, {l}, {data_->fabric.reverse(l)}};
+}
 std::optional<packet::StationId> PacketFabric::port_station(PortId port) const {
   return unless(data_->ports.at(static_cast<std::size_t>(port)).sending, no_station);
 }

@@ -275,6 +275,7 @@ class Builder {
     d_.first_device.push_back(static_cast<std::uint32_t>(d_.devices.size()));
     d_.devices.resize(d_.devices.size() + m.devices.size(), packet::no_node);
     d_.tap_node.resize(d_.devices.size(), packet::no_node);
+    d_.host_link.push_back(packet::no_link);
     for (std::size_t l = 0; l < m.links.size(); ++l) {
       const LinkId id{static_cast<std::uint32_t>(l)};
       if (!m.usable(id)) continue;
@@ -292,6 +293,12 @@ class Builder {
         d_.machine_station[resource] = d_.fabric.add_station(link.payload, there);
         const auto back = d_.cluster.resource_name(sim::ResourceId{resource + 1});
         d_.machine_station[resource + 1] = d_.fabric.add_station(link.payload, back);
+        if (d_.host_link.back() == packet::no_link) {
+          packet::LinkSpec spec;
+          spec.rate = sim::Rate::unlimited();
+          d_.host_link.back() =
+              d_.fabric.add_cable(d_.fabric.add_endpoint(tap_kind_), d_.fabric.add_endpoint(tap_kind_), spec);
+        }
       }
     }
   }

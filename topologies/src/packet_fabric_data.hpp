@@ -34,6 +34,7 @@ struct PacketFabric::Data {
   std::vector<packet::LinkId> cable_links;         // direction by direction
   std::vector<packet::LinkId> machine_links;       // by resource of a machine; no_link: a station, or nothing
   std::vector<packet::StationId> machine_station;  // as machine_links
+  std::vector<packet::LinkId> host_link;           // by node of the job; no_link: it has no stations
   std::vector<std::uint32_t> first_device;         // by node of the job: in `devices`
   std::vector<packet::NodeId> devices;             // GPUs and NVSwitches
   std::vector<std::uint32_t> resource;             // by link; no_resource: of a tap

@@ -114,6 +114,7 @@ struct CollectiveModel::Impl {
   CommunicatorOptions options;
   std::shared_ptr<const models::nccl::Communicator> chosen;
   const models::nccl::Communicator& comm;
+  std::shared_ptr<const Packets> packets;  // fidelity packet
   Edges edges;
   sim::ResourceTable resources;
   mutable ShapeCache shapes, shapes_in_classes;
@@ -126,7 +127,10 @@ struct CollectiveModel::Impl {
                               : std::make_shared<const models::nccl::Communicator>(
                                     communicator_of(cluster, options.nccl, options.env, options.tuner))},
         comm{*chosen},
-        edges{cluster, options.nccl, options.env},
+        packets{options.fidelity != Fidelity::packet ? nullptr
+                : options.packets                    ? options.packets
+                                                     : std::make_shared<const Packets>(cluster, options.packet)},
+        edges{cluster, options.nccl, options.env, packets.get()},
         resources{cluster.resources()} {}
 
   const topologies::Fabric& fabric() const { return cluster.machine(0); }
@@ -176,7 +180,7 @@ struct CollectiveModel::Impl {
 
   /// `classify`: for a call that has the links for itself.
   Schedule schedule(const Call& call, bool classify) const {
-    classify = classify && comm.nodes() > 1;
+    classify = classify && comm.nodes() > 1 && options.fidelity != Fidelity::packet;
     const Context c{cluster,  fabric(),    comm, edges, gpu(), resources, classify ? shapes_in_classes : shapes,
                     classify, options.fold};
     const Fidelity f = options.fidelity;
@@ -251,6 +255,7 @@ struct CollectiveModel::Impl {
   sim::ReplayResult replay(const Schedule& s) const {
     sim::ReplayOptions o;
     o.fold = options.fold;
+    if (packets) o.packets = &packets->setting();
     return sim::replay(s.classes ? s.classes->table : resources, kernel(s), o);
   }
 
@@ -311,6 +316,7 @@ const topologies::Fabric& CollectiveModel::fabric() const { return impl_->fabric
 const models::nccl::Communicator& CollectiveModel::communicator() const { return impl_->comm; }
 std::shared_ptr<const models::nccl::Communicator> CollectiveModel::chosen() const { return impl_->chosen; }
 const CommunicatorOptions& CollectiveModel::options() const { return impl_->options; }
+std::shared_ptr<const Packets> CollectiveModel::packets() const { return impl_->packets; }
 
 Time CollectiveModel::launch_floor(models::nccl::Op op) const {
   const Impl& m = *impl_;

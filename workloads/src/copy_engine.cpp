@@ -52,6 +52,7 @@ Schedule build_copy_engine(const Context& c, const models::nccl::Call& call, Fid
     k.usages = c.edges.lane(0, m.from, m.to).usages;
     const sim::ConnectionId id{static_cast<std::uint32_t>(program->connections.size())};
     program->connections.push_back(std::move(k));
+    Edges::travel(*program, id, c.edges.lane_parts(0, m.from, m.to, 1));
     out[static_cast<std::size_t>(m.from)].push_back({id, m.bytes});
     in[static_cast<std::size_t>(m.to)].push_back(id);
   }

@@ -12,8 +12,8 @@ namespace linkcast::workloads {
 using topologies::Fabric;
 
 Edges::Edges(const topologies::Cluster& cluster, const models::nccl::Version& version,
-             const models::nccl::Environment& env)
-    : cluster_{cluster}, locals_{cluster.gpus_per_node()} {
+             const models::nccl::Environment& env, const Packets* packets)
+    : cluster_{cluster}, packets_{packets}, locals_{cluster.gpus_per_node()} {
   for (int k = 0; k < cluster.kinds(); ++k) {
     lanes_.push_back(std::make_unique<Lanes>(cluster.kind(k), version, env));
     auto& of_kind = nics_.emplace_back();
@@ -152,6 +152,66 @@ std::vector<sim::Usage> Edges::relay(const NetUse& use, double weight) const {
   return placed(node, lane(node, local, proxy), weight);
 }
 
+std::vector<sim::packet::Part> Edges::lane_parts(int node, int from, int to, double weight) const {
+  std::vector<sim::packet::Part> parts;
+  if (packets_ == nullptr) return parts;
+  const auto& gpus = cluster_.machine(node).gpus();
+  const auto usages = placed(node, lane(node, from, to), weight);
+  for (const auto& way : packets_->fabric().lane_ways(node, gpus[static_cast<std::size_t>(from)],
+                                                      gpus[static_cast<std::size_t>(to)], usages))
+    parts.push_back(packets_->inside(way));
+  return parts;
+}
+
+std::vector<sim::packet::Part> Edges::relay_parts(const NetUse& use, double weight) const {
+  const int local = local_of(use.edge.from), proxy = use.edge.send_proxy;
+  if (proxy < 0 || proxy == local) return {};
+  return lane_parts(node_of(use.edge.from), local, proxy, weight);
+}
+
+// Each queue pair takes its part of every message; a NIC with several ports splits that again.
+std::vector<sim::packet::Part> Edges::wire_parts(const NetUse& use, double weight) const {
+  std::vector<sim::packet::Part> parts;
+  if (packets_ == nullptr) return parts;
+  const auto& fabric = packets_->fabric();
+  const auto stations = [&](const NicRoute& route, int node) {
+    std::vector<sim::packet::StationUse> uses;
+    for (const auto& u : route.usages)
+      if (const auto s = fabric.station(cluster_.resource(node, u.resource))) uses.push_back({*s, u.weight});
+    return uses;
+  };
+  const auto out = stations(sender_route(use), node_of(use.edge.from));
+  const auto in = stations(receiver_route(use), node_of(use.edge.to));
+  for (int q = 0; q < queue_pairs_; ++q) {
+    const auto flow = use.flow * 131 + static_cast<std::uint64_t>(q);
+    for (const auto& way : fabric.ways(sending_nic(use), receiving_nic(use), flow)) {
+      auto part = packets_->between(way);
+      part.weight *= weight / queue_pairs_;
+      part.flow.hash = flow;
+      part.flow.out = out;
+      part.flow.in = in;
+      const auto from = fabric.port_of(way.from), to = fabric.port_of(way.to);
+      if (from && to) {
+        if (const auto s = fabric.port_station(*from)) part.flow.out.push_back({*s, 1});
+        if (const auto s = fabric.host_station(*from, true)) part.flow.out.push_back({*s, 1});
+        if (const auto s = fabric.host_station(*to, false)) part.flow.in.push_back({*s, 1});
+        if (way.links.empty())
+          if (const auto shortest = cluster_.network().way(*from, *to)) part.latency = shortest->latency;
+      }
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
+void Edges::travel(sim::ChunkProgram& program, sim::ConnectionId connection, std::vector<sim::packet::Part> parts) {
+  if (parts.empty()) return;
+  if (!program.ways) program.ways = std::make_shared<sim::packet::Ways>();
+  const auto c = static_cast<std::size_t>(connection);
+  if (program.ways->of.size() <= c) program.ways->of.resize(c + 1);
+  program.ways->of[c] = std::move(parts);
+}
+
 EdgeTime Edges::time(const NetUse& use, const Costs& costs) const {
   auto t = nic_time(use, costs);
   if (const auto way = cluster_.network().way(sending_nic(use), receiving_nic(use))) t.hop += way->latency;
@@ -171,8 +231,8 @@ EdgeTime Edges::nic_time(const NetUse& use, const Costs& costs) const {
   return t;
 }
 
-sim::ConnectionId Connector::add(sim::AgentId from, sim::AgentId to, sim::Time latency,
-                                 std::vector<sim::Usage> usages) {
+sim::ConnectionId Connector::add(sim::AgentId from, sim::AgentId to, sim::Time latency, std::vector<sim::Usage> usages,
+                                 std::vector<sim::packet::Part> parts) {
   sim::Connection c;
   c.from = from;
   c.to = to;
@@ -181,12 +241,15 @@ sim::ConnectionId Connector::add(sim::AgentId from, sim::AgentId to, sim::Time l
   c.credit_latency = latency;
   c.usages = std::move(usages);
   program_.connections.push_back(std::move(c));
-  return sim::ConnectionId{static_cast<std::uint32_t>(program_.connections.size() - 1)};
+  const sim::ConnectionId id{static_cast<std::uint32_t>(program_.connections.size() - 1)};
+  Edges::travel(program_, id, std::move(parts));
+  return id;
 }
 
 Connector::Ends Connector::inside(int node, int from, int to, sim::AgentId sender, sim::AgentId receiver) {
   const Lane& lane = edges_.lane(node, from, to);
-  const auto id = add(sender, receiver, edges_.time(lane, costs_).hop, edges_.placed(node, lane, costs_.on(lane)));
+  const auto id = add(sender, receiver, edges_.time(lane, costs_).hop, edges_.placed(node, lane, costs_.on(lane)),
+                      edges_.lane_parts(node, from, to, costs_.on(lane)));
   return {id, id};
 }
 
@@ -199,15 +262,23 @@ Connector::Ends Connector::across(std::span<const NetUse> uses, sim::AgentId sen
   }
   const sim::AgentId nic{static_cast<std::uint32_t>(program_.agents.size())};
   std::vector<sim::Usage> relay, wire;
+  std::vector<sim::packet::Part> relay_parts, wire_parts;
+  bool relays_known = true;
   const double part = costs_.wire / static_cast<double>(uses.size());
   sim::Time hop;
   for (const auto& use : uses) {
     add_usages(relay, edges_.relay(use, part), 1.0);
     add_usages(wire, edges_.wire(use), part);
+    const auto append = [](auto& to, auto&& parts) { to.insert(to.end(), parts.begin(), parts.end()); };
+    append(wire_parts, edges_.wire_parts(use, part));
+    const auto before = relay_parts.size();
+    append(relay_parts, edges_.relay_parts(use, part));
+    relays_known = relays_known && (relay_parts.size() > before || edges_.relay(use, part).empty());
     hop = std::max(hop, edges_.time(use, costs_).hop);
   }
-  const auto in = add(sender, nic, sim::Time{}, std::move(relay));
-  const auto out = add(nic, receiver, hop, std::move(wire));
+  if (!relays_known) relay_parts.clear();
+  const auto in = add(sender, nic, sim::Time{}, std::move(relay), std::move(relay_parts));
+  const auto out = add(nic, receiver, hop, std::move(wire), std::move(wire_parts));
   sim::Agent agent;
   agent.units = units;
   agent.pattern = pattern;

@@ -13,6 +13,7 @@
 #include "lanes.hpp"
 #include "linkcast/models/network.hpp"
 #include "linkcast/sim/program.hpp"
+#include "linkcast/workloads/packets.hpp"
 #include "rates.hpp"
 
 namespace linkcast::workloads {
@@ -33,7 +34,9 @@ struct NetUse {
 
 class Edges {
  public:
-  Edges(const topologies::Cluster& cluster, const models::nccl::Version& version, const models::nccl::Environment& env);
+  /// `packets`: connections get their ways through that; null: they have none.
+  Edges(const topologies::Cluster& cluster, const models::nccl::Version& version, const models::nccl::Environment& env,
+        const Packets* packets = nullptr);
   Edges(const Edges&) = delete;
 
   int locals() const { return locals_; }
@@ -58,6 +61,14 @@ class Edges {
   void add_relay(UsageSum& sum, const NetUse& use, double weight) const;
   std::vector<sim::Usage> relay(const NetUse& use, double weight) const;
 
+  /// How a connection's bytes travel as packets: over a lane; by NICs; over NVLink to the GPU whose NIC is taken. Empty
+  /// where that is not packets, or the order of the links is not known.
+  std::vector<sim::packet::Part> lane_parts(int node, int from, int to, double weight) const;
+  std::vector<sim::packet::Part> wire_parts(const NetUse& use, double weight) const;
+  std::vector<sim::packet::Part> relay_parts(const NetUse& use, double weight) const;
+  /// Notes them with the program.
+  static void travel(sim::ChunkProgram& program, sim::ConnectionId connection, std::vector<sim::packet::Part> parts);
+
   EdgeTime time(const Lane& lane, const Costs& costs) const;
   EdgeTime time(const NetUse& use, const Costs& costs) const;
   /// The same without cables and switches.
@@ -77,6 +88,7 @@ class Edges {
   void each_wire_usage(const NetUse& use, double weight, const Sink& sink) const;
 
   const topologies::Cluster& cluster_;
+  const Packets* packets_;
   std::vector<std::unique_ptr<Lanes>> lanes_;            // by kind of machine
   std::vector<std::vector<topologies::DeviceId>> nics_;  // by kind
   std::vector<std::vector<int>> nic_of_net_;             // by kind: NCCL's NET nodes -> index among nics_
@@ -103,7 +115,8 @@ class Connector {
               std::function<sim::Bytes(std::int64_t)> bytes_at, std::uint32_t pattern);
 
  private:
-  sim::ConnectionId add(sim::AgentId from, sim::AgentId to, sim::Time latency, std::vector<sim::Usage> usages);
+  sim::ConnectionId add(sim::AgentId from, sim::AgentId to, sim::Time latency, std::vector<sim::Usage> usages,
+                        std::vector<sim::packet::Part> parts);
 
   sim::ChunkProgram& program_;
   const Edges& edges_;

@@ -57,6 +57,7 @@ std::shared_ptr<const sim::ChunkProgram> chunk_program(const Context& c, const s
       connection.credit_latency = connection.latency;
       add_usages(connection.usages, lane.usages, costs.on(lane));
       program->connections.push_back(std::move(connection));
+      Edges::travel(*program, wire, c.edges.lane_parts(0, m.from, m.to, costs.on(lane)));
       for (const bool sends : {true, false}) {
         sim::Agent a;
         a.units = pieces.count;

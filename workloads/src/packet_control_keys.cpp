@@ -128,7 +128,7 @@ void read_parameters(Fields& f, S& out, const Table& table) {
           using T = std::remove_reference_t<decltype(out.*member)>;
           std::optional<T> read;
           if constexpr (std::is_same_v<T, sim::Rate>)
-            read = trace::rate_of(problems, *v, p.key, true);
+            read = trace::data_rate_of(problems, *v, p.key, true);
           else if constexpr (std::is_same_v<T, sim::Time>)
             read = trace::time_of(problems, *v, p.key, true);
           else if constexpr (std::is_same_v<T, sim::Bytes>)
@@ -145,16 +145,22 @@ void read_parameters(Fields& f, S& out, const Table& table) {
   }
 }
 
-void read_gain_reading(Fields& f, Settings& s) {
-  const auto word = f.word("dce_tcp_g_reading");
-  if (!word) return;
-  static const std::vector<std::string> words{"old_weight", "new_weight"};
+std::optional<std::size_t> choice(Fields& f, std::string_view key, const std::vector<std::string>& words) {
+  const auto word = f.word(key);
+  if (!word) return std::nullopt;
   const auto found = std::ranges::find(words, *word);
-  if (found != words.end())
-    s.dce_tcp_g_reading = static_cast<packet::dcqcn::GainReading>(found - words.begin());
-  else
-    f.problems().add(*f.find("dce_tcp_g_reading"), fmt::format("'{}' is no reading of dce_tcp_g", *word),
-                     trace::suggest(*word, words));
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  f.problems().add(*f.find(key), fmt::format("'{}' is no {}", *word, key), trace::suggest(*word, words));
+  return std::nullopt;
+}
+
+void read_dcqcn(Fields& f, sim::Rate line, Settings& s) {
+  static const std::vector<std::string> presets{"mlx5", "paper2015", "hpcc_repo"}, readings{"old_weight", "new_weight"};
+  if (const auto i = choice(f, "preset", presets))
+    s = *i == 0 ? Settings::mlx5() : *i == 1 ? Settings::paper2015() : Settings::hpcc_repo(line);
+  read_parameters(f, s, dcqcn_parameters);
+  if (const auto i = choice(f, "dce_tcp_g_reading", readings))
+    s.dce_tcp_g_reading = static_cast<packet::dcqcn::GainReading>(*i);
 }
 
 void read_table(Fields& f, Cct& s) {
@@ -177,10 +183,9 @@ S& made(packet::ControlSettings& now) {
   return std::get<S>(now);
 }
 
-void read_algorithm(Fields& f, std::string_view name, packet::ControlSettings& out) {
+void read_algorithm(Fields& f, std::string_view name, sim::Rate line, packet::ControlSettings& out) {
   if (name == "dcqcn") {
-    read_parameters(f, made<Settings>(out), dcqcn_parameters);
-    read_gain_reading(f, std::get<Settings>(out));
+    read_dcqcn(f, line, made<Settings>(out));
   } else if (name == "infiniband_cct") {
     read_table(f, made<Cct>(out));
     read_parameters(f, std::get<Cct>(out), cct_parameters);
@@ -201,7 +206,7 @@ void read_algorithm(Fields& f, std::string_view name, packet::ControlSettings& o
 
 }  // namespace
 
-void read_packet_control(Problems& problems, const Value& value, packet::ControlSettings& control) {
+void read_packet_control(Problems& problems, const Value& value, sim::Rate line, packet::ControlSettings& control) {
   static const std::vector<std::string> names{"none",   "dcqcn", "infiniband_cct", "dctcp",
                                               "timely", "swift", "hpcc",           "nscc"};
   const auto known = [&](const Value& at) {
@@ -218,14 +223,14 @@ void read_packet_control(Problems& problems, const Value& value, packet::Control
   if (value.is_scalar()) {
     if (!known(value)) return;
     Fields f{problems, nothing, "'control'"};
-    read_algorithm(f, value.text, control);
+    read_algorithm(f, value.text, line, control);
     return;
   }
   Fields f{problems, value, "'control'"};
   if (!f.sound()) return;
   const auto algorithm = f.word("algorithm");
   if (algorithm && !known(*value.get("algorithm"))) return;
-  read_algorithm(f, algorithm ? std::string_view{*algorithm} : models::name_of(control), control);
+  read_algorithm(f, algorithm ? std::string_view{*algorithm} : models::name_of(control), line, control);
   f.done();
   if (problems.count() != before) return;
   for (const auto& text : packet::problems(control)) problems.add(value, text);

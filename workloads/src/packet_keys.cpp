@@ -16,8 +16,8 @@ using trace::Value;
 
 class Reader {
  public:
-  Reader(Problems& problems, const Value& map, PacketSettings& s)
-      : problems_{problems}, map_{map}, s_{s}, f_{problems, map, "'packet'"} {}
+  Reader(Problems& problems, const Value& map, sim::Rate line, PacketSettings& s)
+      : problems_{problems}, map_{map}, line_{line}, s_{s}, f_{problems, map, "'packet'"} {}
 
   void read() {
     if (!f_.sound()) return;
@@ -35,7 +35,7 @@ class Reader {
     buffer();
     marking();
     transport();
-    if (const auto* v = f_.find("control")) read_packet_control(problems_, *v, s_.control);
+    if (const auto* v = f_.find("control")) read_packet_control(problems_, *v, line_, s_.control);
     if (const auto* v = f_.find("bit_error_rate"))
       if (const auto x = trace::number_of(problems_, *v, "bit_error_rate", 0, 0.0099)) s_.bit_error_rate = *x;
     flag(f_, "link_retry", s_.link_retry);
@@ -186,7 +186,7 @@ class Reader {
     Fields f{problems_, *v, "'host'"};
     s_.host = true;
     if (const auto* r = f.find("rate"))
-      if (const auto rate = trace::rate_of(problems_, *r, "rate")) s_.host_rate = *rate;
+      if (const auto rate = trace::data_rate_of(problems_, *r, "rate")) s_.host_rate = *rate;
     f.done();
   }
 
@@ -197,12 +197,16 @@ class Reader {
   bool reorders() const {
     return s_.paths > 1 || s_.routing == packet::Choice::spray || s_.routing == packet::Choice::adaptive;
   }
+  bool lossless() const { return s_.flow_control != packet::FlowControl::none && s_.lanes[s_.data_lane].lossless; }
 
-  /// A routing that reorders changes what the transport usually does, unless the file says that too.
+  /// What the file does not say of the transport follows from what it says of the network: where packets overtake each
+  /// other it takes any order, where they are lost it sends them again.
   void fit() {
-    if (!reorders()) return;
-    if (!said("any_order")) s_.any_order = true;
-    if (!said("recovery") && s_.recovery == packet::Recovery::go_back_n) s_.recovery = packet::Recovery::selective;
+    if ((reorders() || s_.routing == packet::Choice::flowlet) && !said("any_order")) s_.any_order = true;
+    if (said("recovery")) return;
+    if (reorders() && s_.recovery == packet::Recovery::go_back_n) s_.recovery = packet::Recovery::selective;
+    if (!lossless() && s_.recovery == packet::Recovery::none)
+      s_.recovery = s_.any_order ? packet::Recovery::selective : packet::Recovery::go_back_n;
   }
 
   const Value& at(std::string_view key) const {
@@ -219,8 +223,7 @@ class Reader {
                                 s_.any_order ? "takes them in order only (go_back_n)" : "wants order"),
                     "any_order: true with recovery none or selective, or a routing that keeps a flow on one way");
     }
-    const auto lossless = s_.flow_control != packet::FlowControl::none && s_.lanes[s_.data_lane].lossless;
-    if (!lossless && s_.recovery == packet::Recovery::none)
+    if (!lossless() && s_.recovery == packet::Recovery::none)
       problems_.add(
           map_.get("transport") != nullptr ? at("transport") : at("flow_control"),
           fmt::format("lane {} may lose packets, but the transport cannot repair that (recovery none)", s_.data_lane),
@@ -228,20 +231,35 @@ class Reader {
     if (s_.bit_error_rate > 0 && !s_.link_retry && s_.recovery == packet::Recovery::none)
       problems_.add(at("bit_error_rate"), "cables damage packets, but the transport cannot repair that (recovery none)",
                     "link_retry: true, or recovery: selective or go_back_n");
-    if (s_.trim && lossless)
+    if (s_.trim && lossless())
       problems_.add(at("trim"), "a lossless lane drops nothing that could be trimmed", "flow_control: none");
   }
 
   Problems& problems_;
   const Value& map_;
+  sim::Rate line_;
   PacketSettings& s_;
   Fields f_;
 };
 
 }  // namespace
 
-void read_packet(Problems& problems, const Value& packet, PacketSettings& settings) {
-  Reader{problems, packet, settings}.read();
+void read_packet(Problems& problems, const Value& section, sim::Rate line, PacketSettings& settings) {
+  Reader{problems, section, line, settings}.read();
+}
+
+PacketSettings read_packet_settings(Problems& problems, const Value* section, const topologies::Network& network) {
+  sim::Rate line;  // of the fastest port
+  for (const auto& c : network.cables())
+    if (c.a < network.ports() || c.b < network.ports()) line = std::max(line, network.cable_models()[c.model].bare);
+  auto settings = models::packet_settings(network.model(), network.routing(), line);
+  if (section == nullptr) return settings;
+  // Another choice of links has other usual settings: SRD's sender sprays only where nobody says `routing: hash`.
+  const auto* routing = section->get("routing");
+  if (routing != nullptr && routing->text == "hash")
+    settings = models::packet_settings(network.model(), models::Routing::ecmp, line);
+  read_packet(problems, *section, line, settings);
+  return settings;
 }
 
 }  // namespace linkcast::workloads

@@ -33,6 +33,9 @@ class Calls {
   Calls(const trace::Scenario& scenario, bool fold) : scenario_{scenario} {
     options_ = scenario.options;
     options_.fold = fold;
+    // One network for all, whose numbers are those of every slice of the machine.
+    if (options_.fidelity == Fidelity::packet && !options_.packets)
+      options_.packets = std::make_shared<const Packets>(topologies::Cluster{scenario.fabric}, options_.packet);
     models_.resize(scenario.trace.communicators.size());
   }
 
@@ -63,6 +66,8 @@ class Calls {
       return nullptr;
     }
   }
+
+  const Packets* packets() const { return options_.packets.get(); }
 
   /// A name that lives as long as this.
   std::string_view kept(const std::string& name) { return *names_.insert(name).first; }
@@ -191,6 +196,7 @@ ScenarioResult run(const trace::Source& file, const ScenarioOptions& options) {
   const auto resources = scenario.fabric.resources();
   sim::ReplayOptions replay;
   replay.fold = options.fold;
+  if (calls.packets() != nullptr) replay.packets = &calls.packets()->setting();
   replay.observers.push_back(&clock);
   const auto replayed = sim::replay(resources, source, replay);
 

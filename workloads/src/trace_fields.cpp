@@ -218,7 +218,7 @@ std::optional<sim::Bytes> size_of(Problems& problems, const Value& v, std::strin
   return sim::Bytes{*n};
 }
 
-std::optional<sim::Rate> rate_of(Problems& problems, const Value& v, std::string_view what, bool zero_allowed) {
+std::optional<sim::Rate> data_rate_of(Problems& problems, const Value& v, std::string_view what, bool zero_allowed) {
   const auto n = quantity(problems, v, what, rate_units, "400 Gb/s or 50 GB/s", "Gb/s", zero_allowed);
   if (!n) return std::nullopt;
   constexpr std::int64_t most = 1'000'000'000'000'000;

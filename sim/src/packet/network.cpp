@@ -520,7 +520,6 @@ Time Network::run(Time until, std::vector<Notice>& notices) {
   if (m.parts.size() != 1) throw InternalError("packet network: notices are only told by a network of one partition");
   auto& part = m.parts.front();
   m.world.wants_notices = true;
-  part.notices.clear();
   while (part.notices.empty() && part.next_time() <= until && part.next_time() != Time::max()) {
     m.sample_before(part.next_time());
     part.run(std::min(until, m.next_sample));

@@ -24,11 +24,10 @@ std::int64_t in_blocks(std::int64_t bytes) { return (bytes + 63) & ~std::int64_t
 Partition::Partition(World& world, std::uint8_t number) : world_{world}, number_{number} {}
 
 void Partition::run(Time limit) {
-  const std::size_t before = notices.size();
   for (;;) {
     const Time next = queue_.next_time();
     if (next > limit || next == Time::max()) return;
-    if (notices.size() != before && next.ps() != now) return;
+    if (!notices.empty() && next.ps() != now) return;  // some may be of what was posted before this
     const Event e = queue_.pop();
     look_ahead();
     now = e.time.ps();

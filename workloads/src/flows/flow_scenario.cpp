@@ -60,11 +60,7 @@ FlowScenario read_flow_scenario(const ScenarioFile& scenario, std::shared_ptr<co
   std::vector<FlowGroup> groups;
   if (flows != nullptr) groups = read_flow_groups(problems, *flows, ends ? &*ends : nullptr);
   models::PacketSettings packet;
-  if (cluster) {
-    const auto& network = cluster->network();
-    packet = models::packet_settings(network.model(), network.routing(), port_rate(network));
-    if (section != nullptr) read_packet(problems, *section, packet);
-  }
+  if (cluster) packet = read_packet_settings(problems, section, cluster->network());
   problems.throw_if_any();
   return {std::move(title), std::move(*cluster), library.fidelity,
           std::move(*ends), std::move(groups),   std::move(packet)};

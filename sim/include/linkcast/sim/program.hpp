@@ -77,8 +77,8 @@ struct ChunkProgram {
   std::vector<UnitKind> kinds;
   std::vector<Connection> connections;
   std::vector<Agent> agents;
-  Account fixed;  // spent before the first unit (launch, base latency)
-  std::shared_ptr<const packet::Ways> ways;  // of its connections, where packets move; null: none has any
+  Account fixed;                       // spent before the first unit (launch, base latency)
+  std::shared_ptr<packet::Ways> ways;  // of its connections, where packets move; null: none has any
 };
 
 struct Compute {

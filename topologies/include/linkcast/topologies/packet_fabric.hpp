@@ -74,6 +74,8 @@ class PacketFabric {
 
   /// PCIe, C2C, inter-socket and memory links; nothing for what is a link here, or where settings.host is off.
   std::optional<sim::packet::StationId> station(sim::ResourceId resource) const;
+  /// A way in that node's host that holds nothing back, for flows that pass stations only; nothing where it has none.
+  std::optional<PacketWay> host_way(int node) const;
   /// What the port sends goes through; see above.
   std::optional<sim::packet::StationId> port_station(PortId port) const;
   /// The host of the port's NIC, where settings.host_rate says one.

@@ -13,6 +13,7 @@
 #include "linkcast/sim/account.hpp"
 #include "linkcast/sim/replay.hpp"
 #include "linkcast/topologies/cluster.hpp"
+#include "linkcast/workloads/packets.hpp"
 
 namespace linkcast::workloads {
 
@@ -29,6 +30,10 @@ struct CommunicatorOptions {
   std::optional<sim::Time> launch_floor;  // the host's smallest time for any call, when it is known
   Fidelity fidelity = Fidelity::flow;
   bool fold = true;
+  /// Fidelity packet: its settings (nothing: the usual ones of the network), or all of the network, where several
+  /// models share it.
+  std::optional<models::PacketSettings> packet = {};
+  std::shared_ptr<const Packets> packets = nullptr;
   /// NCCL's choices, where they are known from a model of the same machines with other fitted numbers: they depend on
   /// what is connected to what, not on those. Nothing: they are worked out.
   std::shared_ptr<const models::nccl::Communicator> chosen = nullptr;
@@ -76,6 +81,8 @@ class CollectiveModel {
   const models::nccl::Communicator& communicator() const;
   std::shared_ptr<const models::nccl::Communicator> chosen() const;  // to give to another model
   const CommunicatorOptions& options() const;
+  /// At fidelity packet the network, for a replay of tasks; else null.
+  std::shared_ptr<const Packets> packets() const;
   /// No call takes less than this: as given in the options, or of this host and launch mode.
   sim::Time launch_floor(models::nccl::Op op) const;
 

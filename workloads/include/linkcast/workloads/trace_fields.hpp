@@ -49,7 +49,8 @@ std::optional<sim::Time> time_of(Problems& problems, const Value& v, std::string
 /// "64 MiB" (2^20), "25 MB" (10^6), "64M" (2^20, as nccl-tests writes it). A bare number is an error.
 std::optional<sim::Bytes> size_of(Problems& problems, const Value& v, std::string_view what, bool zero_allowed = false);
 /// "400 Gb/s", "5 Mb/s", "50 GB/s". A bare number is an error.
-std::optional<sim::Rate> rate_of(Problems& problems, const Value& v, std::string_view what, bool zero_allowed = false);
+std::optional<sim::Rate> data_rate_of(Problems& problems, const Value& v, std::string_view what,
+                                      bool zero_allowed = false);
 /// "0.05", "5 %": a bare number or a percentage, from `low` to `high`.
 std::optional<double> number_of(Problems& problems, const Value& v, std::string_view what, double low, double high);
 /// `3`, `0-7`, `[0, 2, 4-7]`. Numbers below `count` (any where it is negative), none twice.
