@@ -645,7 +645,7 @@ LinkStats Network::link_stats(LinkId l) const {
   for (std::size_t v = 0; v < impl_->world.lanes; ++v) {
     const LaneQueue& q = impl_->world.queues[i * impl_->world.lanes + v];
     s.queue_peak = std::max(s.queue_peak, Bytes{q.peak});
-    s.queue_byte_seconds += (q.byte_time + static_cast<double>(q.bytes) * static_cast<double>(now - q.since)) * 1e-12;
+    s.queue_byte_seconds += q.byte_picoseconds(now) * 1e-12;
   }
   s.paused = Time::picoseconds(c.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0));
   s.pauses = c.pauses;
