@@ -1,5 +1,6 @@
 // See scenario_file.hpp.
 #include "linkcast/workloads/scenario_file.hpp"
+#include "linkcast/workloads/packet_keys.hpp"
 
 #include <fmt/format.h>
 
@@ -148,6 +149,9 @@ CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
     w.done();
   }
   for (const auto& key : planning_keys()) f.find(key);
+  const auto* packet = f.find("packet");
+  if (packet != nullptr && library.fidelity != Fidelity::packet)
+    problems.add(*packet, "'packet' sets what only packets have", "add `fidelity: packet`, or leave 'packet' out");
   f.done();
   problems.throw_if_any();
   std::optional<topologies::Cluster> cluster;
@@ -156,6 +160,8 @@ CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
   } catch (const sim::InputError& e) {
     trace::relocate(problems, scenario.root.get("topology")->place, e);
   }
+  problems.throw_if_any();
+  if (packet != nullptr) library.packet = read_packet_settings(problems, packet, cluster->network());
   problems.throw_if_any();
   return {std::move(title), std::move(machine), std::move(*cluster), std::move(library), *call};
 }
