@@ -54,6 +54,7 @@ std::string flows_json(const workloads::FlowsResult& r) {
                    {"pauses", l.pauses},
                    {"ecn_marks", l.marks},
                    {"drops", l.drops},
+                   {"damaged", l.damaged},
                    {"link_retries", l.retries}});
     out["links"].push_back(std::move(link));
   }

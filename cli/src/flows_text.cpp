@@ -46,15 +46,15 @@ std::string throughputs(const FlowsResult& r) {
 std::string links(const FlowsResult& r, bool all, bool packets) {
   if (r.links.empty()) return {};
   auto out = fmt::format("\n{:<44}{:>12}{:>10}", "busiest links", "bytes", "in use");
-  if (packets)
-    out += fmt::format("{:>12}{:>12}{:>12}{:>9}{:>8}", "queue peak", "mean", "paused (us)", "marks", "drops");
+  if (packets) out += fmt::format("{:>12}{:>12}{:>12}{:>9}{:>8}", "queue peak", "mean", "paused (us)", "marks", "lost");
   out += '\n';
   const auto shown = all ? r.links.size() : std::min<std::size_t>(10, r.links.size());
   const auto row = [&](const workloads::FlowLink& l) {
     out += fmt::format("{:<44}{:>12}{:>8.1f} %", l.name, bytes_text(l.bytes), 100 * l.utilisation);
     if (packets)
       out += fmt::format("{:>12}{:>12}{:>12.2f}{:>9}{:>8}", bytes_text(static_cast<double>(l.queue_peak.count())),
-                         bytes_text(static_cast<double>(l.queue_mean.count())), us(l.paused), l.marks, l.drops);
+                         bytes_text(static_cast<double>(l.queue_mean.count())), us(l.paused), l.marks,
+                         l.drops + l.damaged);
     out += '\n';
   };
   for (std::size_t i = 0; i < shown; ++i) row(r.links[i]);
@@ -73,13 +73,13 @@ std::string links(const FlowsResult& r, bool all, bool packets) {
   };
   worst("longest queues", [](const auto& l) { return l.queue_peak.count(); });
   worst("most paused", [](const auto& l) { return l.paused.ps(); });
-  worst("most drops", [](const auto& l) { return static_cast<std::int64_t>(l.drops); });
+  worst("most losses", [](const auto& l) { return static_cast<std::int64_t>(l.drops + l.damaged); });
   return out;
 }
 
 std::string packet_lines(const FlowsResult& r) {
   auto out = fmt::format("\n{} packets, {} hops, at most {} under way\n", r.packets, r.packet_hops, r.packets_peak);
-  out += fmt::format("  losses: {} packets dropped, {} sent again, {} timeouts\n", r.drops, r.retransmits, r.timeouts);
+  out += fmt::format("  losses: {} packets lost, {} sent again, {} timeouts\n", r.drops, r.retransmits, r.timeouts);
   out += fmt::format("  congestion: {} packets marked, {} notifications\n", r.marks, r.notifications);
   out += fmt::format(
       "  waiting: {:.2f} us of a byte's way are queueing, in the mean; links were paused {:.2f} us in all\n",

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "linkcast/models/nccl/network_defaults.hpp"
+#include "linkcast/workloads/packet_keys.hpp"
 
 namespace linkcast::workloads {
 namespace {
@@ -148,6 +149,7 @@ CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
     if (const auto* v = w.need("collective")) call = read_call(problems, *v);
     w.done();
   }
+  const auto* packet = f.find("packet");
   for (const auto& key : planning_keys()) f.find(key);
   const auto* packet = f.find("packet");
   if (packet != nullptr && library.fidelity != Fidelity::packet)
@@ -160,6 +162,7 @@ CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
   } catch (const sim::InputError& e) {
     trace::relocate(problems, scenario.root.get("topology")->place, e);
   }
+  if (cluster && packet != nullptr) library.packet = read_packet_settings(problems, packet, cluster->network());
   problems.throw_if_any();
   if (packet != nullptr) library.packet = read_packet_settings(problems, packet, cluster->network());
   problems.throw_if_any();

@@ -104,8 +104,7 @@ struct alignas(64) LaneQueue {
   Waiting pop(std::int64_t now) {
     note(now);
     const Waiting w = ring[head];
-    head = (head + 1) & mask;
-    --count;
+    head = --count == 0 ? 0 : (head + 1) & mask;  // an empty ring begins anew: what is touched stays small
     bytes -= w.bytes;
     return w;
   }
@@ -164,9 +163,12 @@ struct Input {
   bool paused = false;
 };
 
-struct NodeState {
-  std::size_t row = 0;  // of the routing table
-  std::int64_t pool = 0;
+struct alignas(64) NodeState {
+  std::size_t row = 0;      // of the routing table
+  std::int64_t pool = 0;    // bytes of the shared buffer in use
+  std::int64_t shared = 0;  // of its kind, for the way of most packets
+  std::uint64_t alpha = 0;  // 2^-16
+  std::uint32_t reserve = 0, resume_offset = 0;
   std::uint32_t site = nil;
   std::uint32_t salt = 0;
   std::uint32_t turn = 0;
@@ -174,7 +176,18 @@ struct NodeState {
   std::uint16_t kind = 0;
   std::uint8_t part = 0;
   bool endpoint = false;
+  Choice choice = Choice::hash;
+  FlowControl control = FlowControl::none;
+
+  /// What one input may take of the pool now.
+  std::int64_t allowed() const {
+    const auto free = static_cast<std::uint64_t>(shared > pool ? shared - pool : 0);
+    return static_cast<std::int64_t>((free >> 16) * alpha + (((free & 0xFFFF) * alpha) >> 16));
+  }
+  std::int64_t free() const { return shared > pool ? shared - pool : 0; }
 };
+static_assert(sizeof(NodeState) == 64);
+inline constexpr std::int64_t largest_pool = std::int64_t{1} << 46;  // so that allowed() does not overflow
 
 struct Flowlet {
   std::uint64_t key = 0;

@@ -174,11 +174,12 @@ class Run {
     out.end = end_;
     out.events = order_;
     const auto carried = net_.carried(last_);
+    LinkNames names;
     for (std::size_t r = 0; r < carried.size(); ++r) {
       if (carried[r] <= 0) continue;
       const sim::ResourceId id{static_cast<std::uint32_t>(r)};
       FlowLink link;
-      link.name = s_.cluster.resource_name(id);
+      link.name = names.distinct(s_.cluster.resource_name(id));
       link.bytes = carried[r];
       link.utilisation =
           carried[r] / (static_cast<double>(resources_[id].capacity.bytes_per_second()) * out.end.seconds());

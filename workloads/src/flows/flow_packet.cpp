@@ -57,6 +57,9 @@ class Run final : public packet::Source {
     for (std::uint32_t l = 0; l < lanes_.size(); ++l)
       lanes_at_[static_cast<std::size_t>(lanes_[l].endpoint)].push_back(l);
     net_.set_source(this);
+    LinkNames names;
+    for (std::size_t l = 0; l < fabric_.fabric().links(); ++l)
+      names_.push_back(names.distinct(fabric_.fabric().name_of(packet::LinkId{static_cast<std::uint32_t>(l)})));
   }
 
   void next(packet::NodeId endpoint, Time now, packet::FlowId done, std::vector<Post>& posts) override {
@@ -312,11 +315,11 @@ class Run final : public packet::Source {
     for (std::size_t i = 0; i < f.links(); ++i) {
       const packet::LinkId id{static_cast<std::uint32_t>(i)};
       const auto x = net_.link_stats(id);
-      if (x.packets == 0 && x.drops == 0) continue;
+      if (x.packets == 0 && x.drops == 0 && x.damaged == 0) continue;
       waiting += x.queue_byte_seconds;
       out.paused += x.paused;
       FlowLink link;
-      link.name = f.name_of(id);
+      link.name = names_[i];
       link.bytes = static_cast<double>(x.wire_bytes);
       if (seconds > 0) {
         link.utilisation = link.bytes / (static_cast<double>(f.link(id).rate.bytes_per_second()) * seconds);
@@ -327,6 +330,7 @@ class Run final : public packet::Source {
       link.pauses = x.pauses;
       link.marks = x.marks;
       link.drops = x.drops;
+      link.damaged = x.damaged;
       link.retries = x.link_retries;
       out.links.push_back(std::move(link));
     }
@@ -339,7 +343,7 @@ class Run final : public packet::Source {
       auto& place = at[static_cast<std::size_t>(s.link)];
       if (place == no_flow) {
         place = static_cast<std::uint32_t>(out.sampled_links.size());
-        out.sampled_links.push_back(fabric_.fabric().name_of(s.link));
+        out.sampled_links.push_back(names_[static_cast<std::size_t>(s.link)]);
       }
       out.samples.push_back({s.at, place, s.queue, s.wire_bytes, s.paused, s.marks, s.drops});
     }
@@ -351,6 +355,7 @@ class Run final : public packet::Source {
   std::vector<Lane> lanes_;
   std::vector<std::vector<std::uint32_t>> lanes_at_;  // by node
   std::vector<Sender> senders_;
+  std::vector<std::string> names_;  // by link
 };
 
 /// About how long it takes where nothing gets in its way: the busiest end's bytes at its line.

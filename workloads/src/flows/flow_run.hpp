@@ -2,6 +2,8 @@
 // nor max-min rates.
 #pragma once
 
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "linkcast/workloads/flow_scenario.hpp"
@@ -13,6 +15,15 @@ FlowsResult run_flows_packet(const FlowScenario& scenario, const FlowsOptions& o
 
 /// Throws sim::InputError where the groups come to more messages than memory should hold.
 void check_flow_count(const FlowScenario& scenario);
+
+/// Parallel cables have one name: the second and later ones get a number behind it.
+class LinkNames {
+ public:
+  std::string distinct(std::string name);
+
+ private:
+  std::unordered_map<std::string, int> seen_;
+};
 
 /// One sender of one group.
 struct FlowSender {

@@ -64,6 +64,11 @@ RatioSpread ratio_spread(std::vector<double>& values) {
   return {values.front(), at(50), sum / static_cast<double>(values.size()), at(99), values.back()};
 }
 
+std::string LinkNames::distinct(std::string name) {
+  const int n = ++seen_[name];
+  return n == 1 ? name : fmt::format("{} #{}", name, n);
+}
+
 void check_flow_count(const FlowScenario& scenario) {
   double all = 0;
   for (const auto& g : scenario.groups) all += messages_of(scenario, g);

@@ -41,7 +41,8 @@ struct FlowLink {
   double utilisation = 0;  // of its rate, until the end
   sim::Bytes queue_peak, queue_mean;
   sim::Time paused;  // something waited and was not allowed
-  std::uint64_t pauses = 0, marks = 0, drops = 0, retries = 0;
+  std::uint64_t pauses = 0, marks = 0;
+  std::uint64_t drops = 0, damaged = 0, retries = 0;  // for want of room; by the cable; those that it sent again
 };
 
 /// One row of the time series.
