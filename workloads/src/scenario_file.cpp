@@ -151,9 +151,6 @@ CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
   }
   const auto* packet = f.find("packet");
   for (const auto& key : planning_keys()) f.find(key);
-  const auto* packet = f.find("packet");
-  if (packet != nullptr && library.fidelity != Fidelity::packet)
-    problems.add(*packet, "'packet' sets what only packets have", "add `fidelity: packet`, or leave 'packet' out");
   f.done();
   problems.throw_if_any();
   std::optional<topologies::Cluster> cluster;
@@ -163,8 +160,6 @@ CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
     trace::relocate(problems, scenario.root.get("topology")->place, e);
   }
   if (cluster && packet != nullptr) library.packet = read_packet_settings(problems, packet, cluster->network());
-  problems.throw_if_any();
-  if (packet != nullptr) library.packet = read_packet_settings(problems, packet, cluster->network());
   problems.throw_if_any();
   return {std::move(title), std::move(machine), std::move(*cluster), std::move(library), *call};
 }
