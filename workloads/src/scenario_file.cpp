@@ -1,5 +1,6 @@
 // See scenario_file.hpp.
 #include "linkcast/workloads/scenario_file.hpp"
+#include "linkcast/workloads/packet_keys.hpp"
 
 #include <fmt/format.h>
 
