@@ -197,7 +197,9 @@ struct Evaluator::Impl {
         Evaluation out;
         out.kind = "collective";
         describe_machine(out, s.cluster, s.library.nccl);
-        out.collective = call(s.machine.key(), s.cluster, s.library, s.call);
+        const auto* packet = scenario.root.get("packet");
+        const auto key = s.machine.key() + (packet != nullptr ? "|" + workloads::written(*packet) : std::string{});
+        out.collective = call(key, s.cluster, s.library, s.call);
         const auto& row = out.collective->row;
         out.time = row.time;
         out.parts = parts_of(row.account);

@@ -25,7 +25,8 @@ struct Moved {
   What what = What::left;
   std::uint32_t connection = 0;  // of the plan
   Time on_the_way;               // arrived: what of the connection's latency has passed already
-  std::optional<Time> paused;    // where packets move: how long since the start some of the way was held back
+  // Where packets move: how long since the start some of the way was held back.
+  std::optional<Time> paused;
 };
 
 /// A unit that an agent starts: it has bytes, and `route` or a connection that it sends on is not empty.

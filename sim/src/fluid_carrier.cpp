@@ -35,7 +35,8 @@ void FluidCarrier::take(Time now, std::vector<Moved>& moved) {
   moved.clear();
   if (network_.next_completion() != now) return;
   network_.complete(now, ended_);
-  for (const auto f : ended_) moved.push_back({.owner = owner_[static_cast<std::size_t>(f)]});
+  for (const auto f : ended_)
+    moved.push_back({owner_[static_cast<std::size_t>(f)], Moved::What::left, 0, Time{}, std::nullopt});
 }
 
 }  // namespace linkcast::sim

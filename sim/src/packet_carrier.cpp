@@ -227,7 +227,7 @@ void PacketCarrier::one_left(const Message& message, std::uint32_t flow, Time no
 
 void PacketCarrier::leave(std::uint32_t transfer, std::vector<Moved>& moved) {
   auto& t = transfers_[transfer];
-  moved.push_back({.owner = t.owner, .paused = t.paused});
+  moved.push_back({t.owner, Moved::What::left, 0, Time{}, t.paused});
   give_back(t.flows);
   t.flows.clear();
   free_transfers_.push_back(transfer);

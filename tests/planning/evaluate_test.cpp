@@ -87,3 +87,17 @@ TEST_CASE("a wrong override is wrong input, not an outage", "[evaluate]") {
   CHECK_THROWS_WITH(evaluator.run(scenario("topology: dgx-h100\nworkload: {collective: {op: al_reduce, size: 1}}\n")),
                     Catch::Matchers::Contains("did you mean 'all_reduce'?") && Catch::Matchers::Contains("size"));
 }
+
+TEST_CASE("variants of the packet section are different machines", "[evaluate]") {
+  planning::Evaluator evaluator;
+  const auto time = [&](const std::string& packet) {
+    return evaluator
+        .run(scenario("topology: superpod-h100\ngpus: 16\nfidelity: packet\npacket: " + packet +
+                      "\nworkload: {collective: {op: all_reduce, size: 4 MiB}}\n"))
+        .time;
+  };
+  // Smaller packets carry more headers.
+  const auto small = time("{mtu: 512 B}"), full = time("{mtu: 4 KiB}");
+  CHECK(small > full);
+  CHECK(time("{mtu: 512 B}") == small);
+}

@@ -148,7 +148,7 @@ TEST_CASE("control: what each algorithm wants", "[sim][packet][control]") {
   CHECK(wants(dcqcn::Settings{}) == std::array{false, false, true});
   CHECK(wants(infiniband_cct::Settings{}) == std::array{false, false, true});
   CHECK(wants(dctcp::Settings{}) == std::array{true, false, false});
-  CHECK(wants(timely::Settings{}) == std::array{false, false, false});
+  CHECK(wants(timely::Settings{}) == std::array{true, false, false});
   CHECK(wants(swift::Settings{}) == std::array{true, false, false});
   CHECK(wants(hpcc::Settings{}) == std::array{true, true, false});
   CHECK(wants(nscc::Settings{}) == std::array{true, false, false});

@@ -86,10 +86,10 @@ TEST_CASE("every cable is a link each way", "[topologies][packet]") {
   const auto c = cluster_of(two_leaves("switch: sn5600, fabric: roce, uplink_rate: 400 Gb/s"));
   const auto f = fabric_of(c);
   // Between machines 8 NIC cables and 2 x 2 x 2 uplinks, 16 cables; in each machine one bundle of NVLink between the
-  // two GPUs: 16 + 8 cables, two links each.
-  CHECK(f.fabric().links() == 2 * (16 + 8));
-  // 8 NIC ports, 4 switches, 16 GPUs.
-  CHECK(f.fabric().nodes() == 8 + 4 + 16);
+  // two GPUs and a way in its host: 16 + 8 + 8 cables, two links each.
+  CHECK(f.fabric().links() == 2 * (16 + 8 + 8));
+  // 8 NIC ports, 4 switches, 16 GPUs, two ends of each host's way.
+  CHECK(f.fabric().nodes() == 8 + 4 + 16 + 16);
   const auto& n = c.network();
   for (std::uint32_t i = 0; i < n.cables().size(); ++i) {
     const auto& cable = n.cables()[i];
@@ -180,7 +180,7 @@ TEST_CASE("only machines of the job have endpoints", "[topologies][packet]") {
   const std::vector<int> nodes{6, 1};
   const auto c = whole.job(nodes);
   const auto f = fabric_of(c);
-  CHECK(f.fabric().links() == 2 * (2 + 8 + 2));
+  CHECK(f.fabric().links() == 2 * (2 + 8 + 2 + 2));
   CHECK(f.endpoint(c.network().ports_of(0, 0)[0]) == packet::no_node);
   const auto here = c.network().ports_of(6, 0)[0];
   CHECK(f.port_of(f.endpoint(here)) == here);
@@ -195,7 +195,7 @@ TEST_CASE("what is down has no links, what is slow a lower rate", "[topologies][
   const auto c = cluster_of(two_leaves("switch: sn5600, fabric: roce, uplink_rate: 400 Gb/s") +
                             "overrides:\n  - {switch: \"spine[1]\", state: down}\n");
   const auto f = fabric_of(c);
-  CHECK(f.fabric().links() == 2 * (8 + 4 + 8));
+  CHECK(f.fabric().links() == 2 * (8 + 4 + 8 + 8));
   CHECK(f.ways(NicPlace{0, 0}, NicPlace{7, 0}, 1)[0].links.size() == 4);
 
   const std::vector<SlowCable> slow{{0.5, 2, 0}};
@@ -334,8 +334,9 @@ TEST_CASE("a dragonfly's adaptive routing may go round by every router", "[topol
   const auto f = fabric_of(c);
   CHECK(f.fabric().detours());
   CHECK(f.fabric().lanes().size() == 7);
-  // Of 12 routers 10 have no machine of the job: each has an endpoint to be known by. Two ports, 12 routers, 4 GPUs.
-  CHECK(f.fabric().nodes() == 2 + 12 + 4 + 10);
+  // Of 12 routers 10 have no machine of the job: each has an endpoint to be known by. Two ports, 12 routers, 4 GPUs, 4
+  // ends of ways in hosts.
+  CHECK(f.fabric().nodes() == 2 + 12 + 4 + 4 + 10);
   CHECK(f.ways(NicPlace{0, 0}, NicPlace{5, 0}, 1)[0].links.empty());
   const auto g = fabric_of(cluster_of(text("ecmp")));
   CHECK_FALSE(g.fabric().detours());

@@ -26,6 +26,10 @@ using sim::Time;
 // Sums of bytes over ranks, and their times on links of a few MB/s, stay within 64 bits.
 constexpr sim::Bytes largest_call{std::int64_t{1} << 44};
 
+// Of a flow of packets: its two ends and their statistics in the network (128 + 64 + 96 B), its way, and what the
+// replay keeps of it and of the messages under way (about 400 B); counted from the structures.
+constexpr double packet_flow_bytes = 700;
+
 bool by_send_recv(Op op) { return op == Op::alltoall || op == Op::sendrecv || op == Op::gather || op == Op::scatter; }
 
 /// The flows of a schedule side by side, as one program: an agent with a single unit each. What the fixed part of one
@@ -150,13 +154,23 @@ struct CollectiveModel::Impl {
   /// Rings, trees and the like have a few agents for each rank and channel. Measured as the peak of runs on 64 to 512
   /// dgx-h100: 1.9 KB (ring), 2.6 KB (NVLSTree) to 3.2 KB (tree), and 2.5 times that unfolded (messages.cpp).
   void check_chunk_memory(const Call& call, const models::nccl::Plan& plan) const {
-    const double bytes = (options.fold ? 3.2e3 : 8e3) * comm.ranks() * plan.channels;
+    const bool packet = options.fidelity == Fidelity::packet;
+    double each = options.fold && !packet ? 3.2e3 : 8e3;
+    if (packet) each += packet_flow_bytes * flows_of_hop();
+    const double bytes = each * comm.ranks() * plan.channels;
     if (bytes <= most_chunk_bytes) return;
     throw sim::InputError(
-        fmt::format("{} of {} ranks on {} channels: at fidelity chunk about {:.1f} GiB, more than the 4 GiB that a "
+        fmt::format("{} of {} ranks on {} channels: at fidelity {} about {:.1f} GiB, more than the 4 GiB that a "
                     "replay may take",
-                    name_of(call.op), comm.ranks(), plan.channels, bytes / (1 << 30)),
+                    name_of(call.op), comm.ranks(), plan.channels, name_of(options.fidelity), bytes / (1 << 30)),
         "use --fidelity flow, or fewer nodes");
+  }
+
+  /// Flows of packets that a rank's sends on one channel are: one for each NVSwitch, or each queue pair.
+  double flows_of_hop() const {
+    double flows = 2;
+    if (cluster.gpus_per_node() > 1) flows = std::max(flows, static_cast<double>(edges.lane(0, 0, 1).usages.size()));
+    return flows + static_cast<double>(options.env.integer("NCCL_IB_QPS_PER_CONNECTION").value_or(1));
   }
 
   /// The algorithm from a file that takes NCCL's place for a call.

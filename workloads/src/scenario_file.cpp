@@ -1,5 +1,6 @@
 // See scenario_file.hpp.
 #include "linkcast/workloads/scenario_file.hpp"
+#include "linkcast/workloads/packet_keys.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include <filesystem>
 
 #include "linkcast/models/nccl/network_defaults.hpp"
+#include "linkcast/workloads/packet_keys.hpp"
 
 namespace linkcast::workloads {
 namespace {
@@ -147,6 +149,7 @@ CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
     if (const auto* v = w.need("collective")) call = read_call(problems, *v);
     w.done();
   }
+  const auto* packet = f.find("packet");
   for (const auto& key : planning_keys()) f.find(key);
   f.done();
   problems.throw_if_any();
@@ -156,6 +159,7 @@ CollectiveScenario read_collective_scenario(const ScenarioFile& scenario,
   } catch (const sim::InputError& e) {
     trace::relocate(problems, scenario.root.get("topology")->place, e);
   }
+  if (cluster && packet != nullptr) library.packet = read_packet_settings(problems, packet, cluster->network());
   problems.throw_if_any();
   return {std::move(title), std::move(machine), std::move(*cluster), std::move(library), *call};
 }

@@ -5,39 +5,54 @@
 
 namespace linkcast::sim::packet {
 
-Cut cut_into(const Fabric& fabric, int parts) {
+Cut cut_into(const Fabric& fabric, int parts, std::span<const std::pair<std::uint32_t, std::uint32_t>> together) {
   Cut cut;
   const auto nodes = static_cast<std::uint32_t>(fabric.nodes());
   cut.part_of.assign(nodes, 0);
-  parts = std::min(parts, 64);
-  std::vector<std::uint32_t> sites;
-  for (std::uint32_t n = 0; n < nodes; ++n)
-    if (placed(fabric, n).site != 0xFFFFFFFF) sites.push_back(n);
-  parts = std::min(parts, static_cast<int>(sites.size()));
+  if (parts <= 1) return cut;
+  constexpr std::uint32_t none = 0xFFFFFFFF;
+  // Switches on which endpoints hang, joined into blocks that must stay whole: block[switch] is the first of its block.
+  std::vector<std::uint32_t> block(nodes, none), endpoints(nodes, 0), site_of(nodes, none);
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    const auto last = placed(fabric, n).last_link;
+    if (last == none) continue;
+    site_of[n] = static_cast<std::uint32_t>(fabric.link(LinkId{last}).from);
+    block[site_of[n]] = site_of[n];
+  }
+  const auto first = [&](std::uint32_t site) {
+    while (block[site] != site) site = block[site] = block[block[site]];
+    return site;
+  };
+  for (const auto& [a, b] : together) {
+    if (site_of[a] == none || site_of[b] == none) continue;
+    const auto x = first(site_of[a]), y = first(site_of[b]);
+    block[std::max(x, y)] = std::min(x, y);
+  }
+  std::uint32_t all = 0, blocks = 0;
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    if (block[n] == n) ++blocks;
+    if (site_of[n] != none) ++endpoints[first(site_of[n])], ++all;
+  }
+  parts = std::min({parts, 64, static_cast<int>(blocks)});
   if (parts <= 1) return cut;
 
   // By the number of endpoints, so that parts have equally many.
-  std::vector<std::uint32_t> endpoints(nodes, 0);
-  std::uint32_t all = 0;
-  for (std::uint32_t n = 0; n < nodes; ++n) {
-    const auto place = placed(fabric, n);
-    if (place.last_link == 0xFFFFFFFF) continue;
-    ++endpoints[static_cast<std::size_t>(fabric.link(LinkId{place.last_link}).from)];
-    ++all;
-  }
   std::uint32_t before = 0;
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    if (block[n] != n) continue;
+    cut.part_of[n] = static_cast<std::uint8_t>(std::uint64_t{before} * static_cast<unsigned>(parts) / all);
+    before += endpoints[n];
+  }
   std::vector<std::uint8_t> known(nodes, 0);
-  for (const auto s : sites) {
-    cut.part_of[s] = static_cast<std::uint8_t>(std::uint64_t{before} * static_cast<unsigned>(parts) / all);
-    known[s] = 1;
-    before += endpoints[s];
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    if (block[n] == none) continue;
+    cut.part_of[n] = cut.part_of[first(n)];
+    known[n] = 1;
   }
   std::uint32_t turn = 0;
   for (std::uint32_t n = 0; n < nodes; ++n) {
-    const auto place = placed(fabric, n);
-    if (place.last_link != 0xFFFFFFFF) {
-      cut.part_of[n] = cut.part_of[static_cast<std::size_t>(fabric.link(LinkId{place.last_link}).from)];
-      known[n] = 1;
+    if (site_of[n] != none) {
+      cut.part_of[n] = cut.part_of[site_of[n]];
     } else if (known[n] == 0 && !fabric.is_endpoint(NodeId{n})) {
       cut.part_of[n] = static_cast<std::uint8_t>(turn++ % static_cast<unsigned>(parts));
     }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "linkcast/sim/packet/fabric.hpp"
@@ -14,9 +16,10 @@ struct Cut {
   Time lookahead = Time::max();       // the shortest delay of a link between two parts, either way
 };
 
-/// Endpoints stay with the switch that they hang on; those switches are dealt out in order, the others in turn. One
-/// part where links between parts would have no delay.
-Cut cut_into(const Fabric& fabric, int parts);
+/// Endpoints stay with the switch that they hang on; those switches are dealt out in order, the others in turn.
+/// `together`: pairs of endpoints that share what one part must have (a station). One part where links between parts
+/// would have no delay.
+Cut cut_into(const Fabric& fabric, int parts, std::span<const std::pair<std::uint32_t, std::uint32_t>> together);
 
 /// What the routing tables say of a node.
 struct Place {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <map>
 #include <thread>
 
 #include "cut.hpp"
@@ -29,6 +30,12 @@ std::uint64_t ps_per_byte(Rate rate) {  // 2^-32 ps, rounded up: nothing is fast
 bool calm(const ControlSettings& control) {
   if (const auto* plain = std::get_if<Uncontrolled>(&control)) return plain->window == Bytes{};
   return std::holds_alternative<dcqcn::Settings>(control) || std::holds_alternative<infiniband_cct::Settings>(control);
+}
+
+/// Rules in which one base round trip, the longest, counts for all flows: with each its own, those with the short ones
+/// would be pushed aside (HPCC: T of the whole network; NSCC: the network's RTT).
+bool one_round_trip(const ControlSettings& control) {
+  return std::holds_alternative<hpcc::Settings>(control) || std::holds_alternative<nscc::Settings>(control);
 }
 
 /// Threads that take turns at a barrier. They spin: windows are short. After a while they let others run.
@@ -57,7 +64,14 @@ class Barrier {
 struct Network::Impl {
   World world;
   std::vector<Partition> parts;
-  std::vector<std::uint8_t> part_of;  // by node
+  std::vector<std::uint32_t> receivers;  // by flow: its endpoint
+  struct Early {
+    FlowId flow;
+    Time at;
+    Bytes bytes;
+  };
+  std::vector<Early> early;                             // messages from before the start
+  std::map<std::uint16_t, std::vector<Path>> paths_of;  // by transport, where one_round_trip
   Time lookahead = Time::max();
   Time next_sample = Time::max();
   std::int64_t now = 0;
@@ -66,10 +80,7 @@ struct Network::Impl {
   Impl(const Fabric& fabric, std::vector<Transport> transports, const Options& options)
       : world{fabric, std::move(transports), options} {
     check();
-    const auto cut = cut_into(fabric, std::max(1, options.partitions));
-    part_of = cut.part_of;
-    lookahead = cut.lookahead;
-    build(cut.parts);
+    build();
   }
 
   bool may_drop(const NodeKind& k, const Transport& t) const {
@@ -131,7 +142,7 @@ struct Network::Impl {
     }
   }
 
-  void build(int count) {
+  void build() {
     World& w = world;
     const Fabric& f = w.fabric;
     w.lanes = static_cast<std::uint32_t>(f.lanes().size());
@@ -155,10 +166,37 @@ struct Network::Impl {
     build_nodes();
     for (std::size_t s = 0; s < f.stations(); ++s)
       w.stations.push_back({0, ps_per_byte(f.station_rate(StationId{static_cast<std::uint32_t>(s)}))});
-    for (int i = 0; i < count; ++i) {
+  }
+
+  /// Flows that share a station are of one part, so this waits until they are known.
+  void divide() {
+    World& w = world;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> together;
+    std::vector<std::uint32_t> user(w.stations.size(), nil);
+    const auto uses = [&](std::uint32_t first, std::uint32_t count, std::uint32_t endpoint) {
+      for (std::uint32_t i = first; i < first + count; ++i) {
+        auto& u = user[w.station_refs[i].station];
+        if (u == nil) u = endpoint;
+        if (u != endpoint) together.emplace_back(u, endpoint);
+      }
+    };
+    for (std::size_t f = 0; f < w.sends.size(); ++f) {
+      uses(w.sends[f].stations, w.sends[f].station_count, w.sends[f].from);
+      uses(w.receives[f].stations, w.receives[f].station_count, receivers[f]);
+    }
+    const auto cut = cut_into(w.fabric, w.options.partitions, together);
+    lookahead = cut.lookahead;
+    for (std::uint32_t n = 0; n < w.nodes.size(); ++n) w.nodes[n].part = cut.part_of[n];
+    for (std::uint32_t l = 0; l < w.wires.size(); ++l) {
+      const LinkSpec& spec = w.fabric.link(LinkId{l});
+      w.wires[l].from_part = cut.part_of[static_cast<std::size_t>(spec.from)] & 0x7FU;
+      w.wires[l].to_part = cut.part_of[static_cast<std::size_t>(spec.to)] & 0x7FU;
+    }
+    const auto count = static_cast<std::size_t>(cut.parts);
+    for (std::size_t i = 0; i < count; ++i) {
       parts.emplace_back(w, static_cast<std::uint8_t>(i));
-      parts.back().outbox.resize(static_cast<std::size_t>(count));
-      parts.back().outbox_hops.resize(static_cast<std::size_t>(count));
+      parts.back().outbox.resize(count);
+      parts.back().outbox_hops.resize(count);
     }
   }
 
@@ -188,8 +226,7 @@ struct Network::Impl {
       wire.back_delay = (back == no_link ? spec.delay : f.link(back).delay).ps();
       wire.to = static_cast<std::uint32_t>(spec.to) & 0x1FFFFFF;
       wire.header = static_cast<std::uint32_t>(spec.header.count()) & 0xFFFFF;
-      wire.from_part = part_of[static_cast<std::size_t>(spec.from)] & 0x7FU;
-      wire.to_part = part_of[to] & 0x7FU;
+      wire.from_part = wire.to_part = 0;
       wire.control = static_cast<unsigned>(kind.control) & 3U;
       wire.to_endpoint = f.is_endpoint(spec.to);
       wire.cut_through = !wire.to_endpoint && kind.cut_through && fastest[to] <= spec.rate;
@@ -208,7 +245,16 @@ struct Network::Impl {
     for (std::uint32_t n = 0; n < f.nodes(); ++n) {
       NodeState& node = w.nodes[n];
       node.kind = f.kind_index(NodeId{n});
-      node.part = part_of[n];
+      const NodeKind& kind = f.kind(NodeId{n});
+      const auto small = [](Bytes b) {
+        return static_cast<std::uint32_t>(std::min<std::int64_t>(b.count(), std::int64_t{1} << 31));
+      };
+      node.shared = std::min(kind.shared.count(), largest_pool);
+      node.alpha = static_cast<std::uint64_t>(std::min(kind.alpha, 65'536.0) * 65'536.0);
+      node.reserve = small(kind.reserve);
+      node.resume_offset = small(kind.resume_offset);
+      node.choice = kind.choice;
+      node.control = kind.control;
       node.endpoint = f.is_endpoint(NodeId{n});
       node.salt = static_cast<std::uint32_t>(mix(w.options.seed, n));
       node.turn = node.salt >> 8;
@@ -282,6 +328,7 @@ struct Network::Impl {
   }
 
   FlowId open(const FlowSpec& spec) {
+    if (started && parts.size() > 1) throw InternalError("packet network: flows are opened before parts run");
     World& w = world;
     const Transport& t = w.transports.at(spec.transport);
     const Fabric& f = w.fabric;
@@ -323,12 +370,18 @@ struct Network::Impl {
       path.hops = static_cast<int>(way.size());
       path.packet = t.mtu + f.link(first).header;
       auto& bank = w.banks[spec.transport];
+      if (one_round_trip(t.control)) {
+        auto& paths = paths_of[spec.transport];
+        if (started && !paths.empty()) path.base_rtt = std::max(path.base_rtt, paths.front().base_rtt);
+        if (!started) paths.push_back(path);
+      }
       s.control = bank.add(path);
       s.calm = calm(t.control) && bank.rate(s.control, Time{}) >= path.line;
     }
     w.sends.push_back(s);
     w.receives.push_back(r);
     w.send_stats.emplace_back();
+    receivers.push_back(static_cast<std::uint32_t>(spec.to));
     if (w.keeps_times) w.posted.emplace_back(), w.delivered.emplace_back();
     return FlowId{static_cast<std::uint32_t>(w.sends.size() - 1)};
   }
@@ -354,7 +407,21 @@ struct Network::Impl {
   void start() {
     if (started) return;
     started = true;
+    divide();
+    for (auto& [transport, paths] : paths_of) {
+      Time longest;
+      for (const Path& p : paths) longest = std::max(longest, p.base_rtt);
+      world.banks[transport] = ControlBank{world.transports[transport].control};
+      for (Path& p : paths) {
+        p.base_rtt = longest;
+        world.banks[transport].add(p);
+      }
+      paths.resize(1);  // it has the longest; for flows that are opened later
+    }
     next_sample = world.options.sample_every > Time{} ? world.options.sample_every : Time::max();
+    for (const Early& e : early)
+      part_of_flow(e.flow).schedule(static_cast<std::uint32_t>(e.flow), e.at.ps(), e.bytes.count());
+    early = {};
     if (world.source == nullptr) return;
     for (std::uint32_t n = 0; n < world.nodes.size(); ++n)
       if (world.nodes[n].endpoint) parts[world.nodes[n].part].start_source(n);
@@ -472,7 +539,8 @@ struct Network::Impl {
   }
 
   bool idle() const {
-    return std::ranges::all_of(parts, [](const Partition& p) { return p.unfinished == 0 && p.alive == 0; });
+    return early.empty() &&
+           std::ranges::all_of(parts, [](const Partition& p) { return p.unfinished == 0 && p.alive == 0; });
   }
 
   void finish() const {
@@ -504,7 +572,13 @@ FlowId Network::open(const FlowSpec& flow) { return impl_->open(flow); }
 
 std::uint32_t Network::post(FlowId flow, Time at, Bytes bytes) {
   if (bytes < Bytes{}) throw InternalError("packet network: a message of negative size");
-  return impl_->part_of_flow(flow).post(static_cast<std::uint32_t>(flow), at.ps(), bytes.count());
+  Impl& m = *impl_;
+  if (!m.started) {
+    if (at < Time{}) throw InternalError("packet network: a message in the past");
+    m.early.push_back({flow, at, bytes});
+    return m.world.sends.at(static_cast<std::size_t>(flow)).messages++;
+  }
+  return m.part_of_flow(flow).post(static_cast<std::uint32_t>(flow), at.ps(), bytes.count());
 }
 
 void Network::set_source(Source* source) { impl_->world.source = source; }
@@ -516,10 +590,10 @@ Time Network::next_time() {
 
 Time Network::run(Time until, std::vector<Notice>& notices) {
   Impl& m = *impl_;
-  m.start();
-  if (m.parts.size() != 1) throw InternalError("packet network: notices are only told by a network of one partition");
-  auto& part = m.parts.front();
   m.world.wants_notices = true;
+  m.start();
+  if (m.parts.size() > 1) throw InternalError("packet network: notices are only told by a network of one partition");
+  auto& part = m.parts.front();
   while (part.notices.empty() && part.next_time() <= until && part.next_time() != Time::max()) {
     m.sample_before(part.next_time());
     part.run(std::min(until, m.next_sample));
@@ -558,7 +632,7 @@ LinkStats Network::link_stats(LinkId l) const {
   const auto i = static_cast<std::size_t>(l);
   const Counts& c = impl_->world.counts.at(i);
   const Out& o = impl_->world.outs[i];
-  const std::int64_t now = impl_->parts[impl_->world.wires[i].from_part].now;
+  const std::int64_t now = impl_->started ? impl_->parts[impl_->world.wires[i].from_part].now : 0;
   LinkStats s;
   s.packets = o.packets_sent;
   s.wire_bytes = o.wire_bytes;
@@ -571,7 +645,7 @@ LinkStats Network::link_stats(LinkId l) const {
   for (std::size_t v = 0; v < impl_->world.lanes; ++v) {
     const LaneQueue& q = impl_->world.queues[i * impl_->world.lanes + v];
     s.queue_peak = std::max(s.queue_peak, Bytes{q.peak});
-    s.queue_byte_seconds += (q.byte_time + static_cast<double>(q.bytes) * static_cast<double>(now - q.since)) * 1e-12;
+    s.queue_byte_seconds += q.byte_picoseconds(now) * 1e-12;
   }
   s.paused = Time::picoseconds(c.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0));
   s.pauses = c.pauses;
@@ -623,8 +697,8 @@ std::vector<std::pair<Time, Time>> Network::times(FlowId f) const {
 Rate Network::flow_rate(FlowId f) {
   const Send& s = impl_->world.sends.at(static_cast<std::size_t>(f));
   if (!impl_->world.transports[s.transport].acknowledged) return impl_->world.fabric.link(LinkId{s.link}).rate;
-  const Partition& p = impl_->part_of_flow(f);
-  return impl_->world.banks[s.transport].rate(s.control, Time::picoseconds(p.now));
+  const std::int64_t now = impl_->started ? impl_->part_of_flow(f).now : 0;
+  return impl_->world.banks[s.transport].rate(s.control, Time::picoseconds(now));
 }
 
 std::vector<LinkId> Network::find_cycle() const { return waiting_cycle(impl_->world, impl_->views()); }

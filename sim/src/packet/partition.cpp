@@ -21,7 +21,23 @@ std::int64_t in_blocks(std::int64_t bytes) { return (bytes + 63) & ~std::int64_t
 
 }  // namespace
 
-Partition::Partition(World& world, std::uint8_t number) : world_{world}, number_{number} {}
+Partition::Partition(World& world, std::uint8_t number)
+    : world_{world},
+      outs_{world.outs.data()},
+      wires_{world.wires.data()},
+      queues_{world.queues.data()},
+      nodes_{world.nodes.data()},
+      inputs_{world.inputs.data()},
+      kinds_{world.fabric.kinds().data()},
+      lanes_{world.lanes},
+      number_{number},
+      detours_{world.fabric.detours()},
+      telemetry_{world.telemetry} {
+  for (const Wire& w : world.wires) {
+    credits_ = credits_ || credit(w);
+    errors_ = errors_ || w.errors;
+  }
+}
 
 void Partition::run(Time limit) {
   for (;;) {
@@ -36,8 +52,10 @@ void Partition::run(Time limit) {
     const auto index = static_cast<std::uint32_t>(e.payload);
     if (what == What::arrive) {
       arrive(index);
+    } else if (what == What::receive) {
+      if (enter(packets_[index], index)) receive(index);
     } else if (what == What::link) {
-      Out& o = world_.outs[index];
+      Out& o = outs_[index];
       if (o.wake_at == now) {
         o.wake_at = never;
         serve(index);
@@ -48,70 +66,56 @@ void Partition::run(Time limit) {
   }
 }
 
-// Most of the time of a hop is waiting for memory: what the next events will touch is asked for early, what that leads
+// Much of the time of a hop is waiting for memory: what the next events will touch is asked for early, what that leads
 // to somewhat later.
 inline void Partition::look_ahead() {
-  if (const Event* e = queue_.peek(14); e != nullptr) {
-    const auto index = static_cast<std::uint32_t>(e->payload);
-    const auto what = static_cast<What>(e->payload >> 56);
-    if (what == What::arrive) {
-      __builtin_prefetch(&packets_[index]);
-    } else if (what == What::link) {
-      __builtin_prefetch(&world_.outs[index]);
-      __builtin_prefetch(&world_.queues[index * world_.lanes]);
-    } else if (what == What::flow) {
-      __builtin_prefetch(&world_.sends[index]);
-    }
+  const auto is = [](std::uint64_t e, What what) { return static_cast<What>(e >> 56) == what; };
+  {
+    // No branch: which kind comes is as good as random. Padding is some link that is not there: asking costs nothing.
+    const std::uint64_t e = queue_.peek(16);
+    const auto index = static_cast<std::uint32_t>(e);
+    const bool link = is(e, What::link);
+    const void* first = link ? static_cast<const void*>(outs_ + index) : packets_.data() + index;
+    const void* second = link ? static_cast<const void*>(queues_ + index * lanes_) : first;
+    __builtin_prefetch(first);
+    __builtin_prefetch(second);
   }
-  if (const Event* e = queue_.peek(8); e != nullptr && static_cast<What>(e->payload >> 56) == What::link) {
-    const LaneQueue& q = world_.queues[static_cast<std::uint32_t>(e->payload) * world_.lanes];
-    if (q.count != 0) {
-      __builtin_prefetch(&q.front());
-    } else if (q.flow_head != nil) {
-      __builtin_prefetch(&world_.sends[q.flow_head]);
-    }
-  }
-  if (const Event* e = queue_.peek(4); e != nullptr) {
-    const auto index = static_cast<std::uint32_t>(e->payload);
-    const auto what = static_cast<What>(e->payload >> 56);
-    if (what == What::arrive) {
-      Packet& k = packets_[index];
-      const Wire& w = world_.wires[k.link];
-      if (!w.to_endpoint) {
-        look_for_link(k, w);
-      } else if (k.kind == PacketKind::data) {
-        __builtin_prefetch(&world_.receives[k.flow]);
-      } else {
-        __builtin_prefetch(&world_.sends[k.flow]);
-        __builtin_prefetch(reinterpret_cast<const char*>(&world_.sends[k.flow]) + 64);
-      }
-    } else if (what == What::link) {
-      const LaneQueue& q = world_.queues[index * world_.lanes];
-      if (q.count != 0) __builtin_prefetch(&packets_[q.front().packet]);
-    }
+  const std::uint64_t e = queue_.peek(8);
+  const auto index = static_cast<std::uint32_t>(e);
+  if (is(e, What::link)) {
+    const LaneQueue& q = queues_[index * lanes_];
+    const void* waits = packets_.data() + q.first;
+    const void* sends = &world_.sends.data()[q.flow_head == nil ? 0 : q.flow_head];
+    __builtin_prefetch(q.count != 0 ? waits : sends);
+    __builtin_prefetch(q.ring.get() + q.head);
+  } else if (is(e, What::arrive)) {
+    look_for_link(packets_[index]);
+  } else if (is(e, What::receive)) {
+    const Packet& k = packets_[index];
+    const void* data = world_.receives.data() + k.flow;
+    const void* other = world_.sends.data() + k.flow;
+    __builtin_prefetch(k.kind == PacketKind::data ? data : other);
   }
 }
 
 // Where the way depends on nothing that changes, it is chosen here, so that its link is asked for too.
-inline void Partition::look_for_link(Packet& k, const Wire& w) {
+inline void Partition::look_for_link(Packet& k) {
   std::uint32_t link = 0;
   if ((k.flags & flag::given_way) != 0) {
     link = world_.ways[k.route];
   } else {
-    NodeState& node = world_.nodes[w.to];
+    NodeState& node = nodes_[wires_[k.link].to];
     const Dest& d = world_.dests[k.route];
     if (d.site == node.site) {
       link = d.last_link;
     } else {
-      if (world_.fabric.detours_ || k.via != nil) return;
-      const Choice choice = world_.fabric.kinds()[node.kind].choice;
-      if (choice != Choice::hash && choice != Choice::by_destination) return;
+      if (node.choice != Choice::hash && node.choice != Choice::by_destination) return;
       link = choose_among(node, k, world_.fabric.table_[node.row + d.site]);
-      k.via = link;
     }
+    if (!detours_) k.via = link;
   }
-  __builtin_prefetch(&world_.outs[link]);
-  __builtin_prefetch(&world_.queues[link * world_.lanes]);
+  __builtin_prefetch(outs_ + link);
+  __builtin_prefetch(queues_ + link * lanes_);
 }
 
 inline void Partition::unblock(std::uint32_t link, Out& o) {
@@ -138,6 +142,7 @@ void Partition::dispatch(std::uint64_t payload) {
     case What::deliver:
       return consume(index);
     case What::arrive:
+    case What::receive:
     case What::link:
       return;
   }
@@ -160,28 +165,27 @@ std::uint32_t Partition::take_packet() {
   return static_cast<std::uint32_t>(packets_.size() - 1);
 }
 
-void Partition::arrive(std::uint32_t p) {
-  Packet& k = packets_[p];
-  const Wire& w = world_.wires[k.link];
+/// False where it was damaged on its way.
+inline bool Partition::enter(Packet& k, std::uint32_t p) {
   const std::uint8_t lane = k.lanes & 0xF;
   k.lanes = static_cast<std::uint8_t>((lane << 4) | lane);
-  if ((k.flags & flag::damaged) != 0) [[unlikely]] {
-    ++drops;
-    give_credit(k, now);
-    free_packet(p);
-    return;
-  }
-  if (w.to_endpoint) return receive(p);
-  NodeState& node = world_.nodes[w.to];
-  std::uint32_t link = 0;
-  if ((k.flags & flag::given_way) != 0) {
-    link = world_.ways[k.route++];
-  } else {
-    link = toward(node, k);
-  }
+  if ((k.flags & flag::damaged) == 0) [[likely]]
+    return true;
+  ++drops;
+  give_credit(k, now);
+  free_packet(p);
+  return false;
+}
+
+inline void Partition::arrive(std::uint32_t p) {
+  Packet& k = packets_[p];
+  if (!enter(k, p)) return;
+  const Wire& w = wires_[k.link];
+  const std::uint32_t link = (k.flags & flag::given_way) != 0 ? world_.ways[k.route++] : toward(nodes_[w.to], k);
   if (world_.fabric.lane_by_hop()) {
     // A packet changes to a higher lane at every switch, so that no circle of buffers can close.
-    const auto up = std::min<std::uint32_t>(lane + 1U, world_.lanes - 1);
+    const std::uint32_t lane = k.lanes & 0xF;
+    const auto up = std::min(lane + 1, lanes_ - 1);
     k.lanes = static_cast<std::uint8_t>((lane << 4) | up);
   }
   offer(p, link);
@@ -190,17 +194,19 @@ void Partition::arrive(std::uint32_t p) {
 std::uint32_t Partition::toward(NodeState& node, Packet& k) {
   const Fabric& f = world_.fabric;
   const Dest& d = world_.dests[k.route];
-  if (d.site == node.site) return d.last_link;
-  if (!f.detours_) [[likely]] {
-    if (k.via == nil) return choose_among(node, k, f.table_[node.row + d.site]);
-    const std::uint32_t ahead = k.via;
-    k.via = nil;
-    return ahead;
+  if (!detours_) [[likely]] {
+    if (k.via != nil) {
+      const std::uint32_t ahead = k.via;
+      k.via = nil;
+      return ahead;
+    }
+    return d.site == node.site ? d.last_link : choose_among(node, k, f.table_[node.row + d.site]);
   }
+  if (d.site == node.site) return d.last_link;
   if (k.via == node.site) k.via = nil;
   if (k.via != nil) return choose_among(node, k, f.table_[node.row + k.via]);
   const std::uint32_t straight = choose_among(node, k, f.table_[node.row + d.site]);
-  if (k.hops != 1 || k.kind != PacketKind::data || f.kinds()[node.kind].choice != Choice::adaptive) return straight;
+  if (k.hops != 1 || k.kind != PacketKind::data || node.choice != Choice::adaptive) return straight;
   const std::int64_t here = backlog(straight);
   if (here == 0) return straight;
   const auto via = static_cast<std::uint32_t>((mix(node.salt, ++node.turn) >> 32) * f.sites_ >> 32);
@@ -224,7 +230,6 @@ std::uint32_t Partition::choose_among(NodeState& node, const Packet& k, std::uin
   const LinkId* links = world_.fabric.group_links_.data() + g.first;
   const auto at = [&](std::uint32_t i) { return static_cast<std::uint32_t>(links[i]); };
   if (g.count == 1) return at(0);
-  const NodeKind& kind = world_.fabric.kinds()[node.kind];
   const auto shortest = [&](std::uint32_t start) {
     std::uint32_t best = 0;
     std::int64_t least = never;
@@ -239,7 +244,7 @@ std::uint32_t Partition::choose_among(NodeState& node, const Packet& k, std::uin
     return best;
   };
   const std::uint64_t key = (std::uint64_t{k.route} << 16 | k.entropy) ^ (std::uint64_t{node.salt} << 32);
-  switch (kind.choice) {
+  switch (node.choice) {
     case Choice::hash: {
       const auto h = static_cast<std::uint32_t>(mix(key) >> 32);
       if (!g.weighted) return at(static_cast<std::uint32_t>((std::uint64_t{h} * g.count) >> 32));
@@ -255,7 +260,7 @@ std::uint32_t Partition::choose_among(NodeState& node, const Packet& k, std::uin
       return at(shortest(++node.turn % g.count));
     case Choice::flowlet: {
       Flowlet& f = world_.flowlets[node.flowlets + (mix(key) & (flowlet_entries - 1))];
-      const bool same = f.key == key && f.link != nil && now - f.last <= kind.flowlet_gap.ps();
+      const bool same = f.key == key && f.link != nil && now - f.last <= kinds_[node.kind].flowlet_gap.ps();
       if (!same) {
         f.key = key;
         f.link = at(shortest(++node.turn % g.count));
@@ -270,39 +275,29 @@ std::uint32_t Partition::choose_among(NodeState& node, const Packet& k, std::uin
 // An idle link takes the packet at once: it needs no buffer. Else it waits.
 void Partition::offer(std::uint32_t p, std::uint32_t link) {
   Packet& k = packets_[p];
-  Out& o = world_.outs[link];
-  const Wire& w = world_.wires[link];
-  const std::uint32_t lane = k.lanes & 0xF;
+  Out& o = outs_[link];
+  const Wire& w = wires_[link];
+  std::uint32_t lane = k.lanes & 0xF;
   if ((o.packets | o.flows) == 0 && o.busy_until <= now && (o.stopped >> lane & 1) == 0 &&
-      (!credit(w) || has_credit(link, lane, in_blocks(std::int64_t{k.bytes} + w.header)))) {
-    transmit(p, link);
+      (!credits_ || !credit(w) || has_credit(link, lane, in_blocks(std::int64_t{k.bytes} + w.header)))) {
+    transmit(p, link, o, w);
     return;
   }
-  LaneQueue* q = &world_.queues[link * world_.lanes + lane];
   if (k.link != nil) {
-    NodeState& node = world_.nodes[world_.wires[k.link].to];
-    const NodeKind& kind = world_.fabric.kinds()[node.kind];
-    if (kind.control != FlowControl::credit && !admit(node, k, link, *q)) {
+    NodeState& node = nodes_[wires_[k.link].to];
+    const std::uint32_t queued = queues_[link * lanes_ + lane].bytes;
+    if (node.control != FlowControl::credit && !admit(node, k, link, queued)) {
       ++world_.counts[link].drops;
       return drop(p, link);
     }
-    const std::uint32_t now_lane = k.lanes & 0xF;
-    if (now_lane != lane) q = &world_.queues[link * world_.lanes + now_lane];  // trimmed
-    const Marking& m = kind.marking;
-    if (m.on && k.kind == PacketKind::data && (world_.marking >> lane & 1) != 0 && q->bytes >= m.kmin.count()) {
-      const double over = static_cast<double>(q->bytes - m.kmin.count());
-      const auto range = static_cast<double>((m.kmax - m.kmin).count());
-      if (q->bytes >= m.kmax.count() || draw(link) < m.pmax * over / range) {
-        k.flags |= flag::marked;
-        ++world_.counts[link].marks;
-        ++marks;
-      }
-    }
+    lane = k.lanes & 0xF;  // trimmed: another
+    const NodeKind& kind = kinds_[node.kind];
+    if (kind.marking.on && queued >= kind.marking.kmin.count()) mark(kind, k, link, queued);
   }
   const auto size = static_cast<std::uint32_t>(k.bytes + w.header);
-  q->push({p, size}, now);
+  queues_[link * lanes_ + lane].push({p, size}, now);
   o.queued += size;
-  o.packets |= static_cast<std::uint8_t>(1U << (k.lanes & 0xF));
+  o.packets |= static_cast<std::uint8_t>(1U << lane);
   if (o.busy_until > now) {
     wake(link, o.busy_until);
   } else {
@@ -310,32 +305,46 @@ void Partition::offer(std::uint32_t p, std::uint32_t link) {
   }
 }
 
+void Partition::mark(const NodeKind& kind, Packet& k, std::uint32_t link, std::uint32_t queued) {
+  if (k.kind != PacketKind::data || (world_.marking >> (k.lanes & 0xF) & 1) == 0) return;
+  const Marking& m = kind.marking;
+  const double over = static_cast<double>(queued - m.kmin.count());
+  const auto range = static_cast<double>((m.kmax - m.kmin).count());
+  if (queued < m.kmax.count() && draw(link) >= m.pmax * over / range) return;
+  k.flags |= flag::marked;
+  ++world_.counts[link].marks;
+  ++marks;
+}
+
 void Partition::wake(std::uint32_t link, std::int64_t at) {
-  Out& o = world_.outs[link];
+  Out& o = outs_[link];
   if (at >= o.wake_at) return;
   o.wake_at = at;
   push(at, event(What::link, link));
 }
 
-// The link is free: strict lanes first, the others by turns; within a lane what waits before what its flows have ready.
+/// Strict lanes first, the others by turns.
+inline std::uint32_t Partition::next_lane(const Out& o, std::uint8_t open) const {
+  if ((open & (open - 1)) == 0) return static_cast<std::uint32_t>(std::countr_zero(open));
+  if (const std::uint8_t first = open & world_.strict; first != 0)
+    return static_cast<std::uint32_t>(std::countr_zero(first));
+  const auto turned = static_cast<std::uint8_t>(open & (0xFFU << o.turn));
+  return static_cast<std::uint32_t>(std::countr_zero(turned != 0 ? turned : open));
+}
+
+// The link is free. Within a lane what waits goes before what its flows have ready.
 void Partition::serve(std::uint32_t link) {
-  Out& o = world_.outs[link];
+  Out& o = outs_[link];
   if (o.busy_until > now) return wake(link, o.busy_until);
-  const Wire& w = world_.wires[link];
+  const Wire& w = wires_[link];
   std::uint8_t open = static_cast<std::uint8_t>((o.packets | o.flows) & ~o.stopped);
   while (open != 0) {
-    std::uint32_t lane = 0;
-    if (const std::uint8_t first = open & world_.strict; first != 0) {
-      lane = static_cast<std::uint32_t>(std::countr_zero(first));
-    } else {
-      const auto turned = static_cast<std::uint8_t>(open & (0xFFU << o.turn));
-      lane = static_cast<std::uint32_t>(std::countr_zero(turned != 0 ? turned : open));
-    }
+    const std::uint32_t lane = next_lane(o, open);
     const auto bit = static_cast<std::uint8_t>(1U << lane);
-    LaneQueue& q = world_.queues[link * world_.lanes + lane];
+    LaneQueue& q = queues_[link * lanes_ + lane];
     if ((o.packets & bit) != 0) {
       const auto [p, size] = q.front();
-      if (credit(w) && !has_credit(link, lane, in_blocks(size))) {
+      if (credits_ && credit(w) && !has_credit(link, lane, in_blocks(size))) {
         open &= static_cast<std::uint8_t>(~bit);
         continue;
       }
@@ -346,15 +355,15 @@ void Partition::serve(std::uint32_t link) {
       unblock(link, o);
       const Packet& k = packets_[p];
       if (k.link != nil) {
-        NodeState& node = world_.nodes[world_.wires[k.link].to];
-        if (world_.fabric.kinds()[node.kind].control != FlowControl::credit) release(node, k);
+        NodeState& node = nodes_[wires_[k.link].to];
+        if (node.control != FlowControl::credit) release(node, k);
       }
-      transmit(p, link);
+      transmit(p, link, o, w);
     } else {
       const auto flow = q.flow_head;
       const Send& s = world_.sends[flow];
-      const Transport& t = world_.transports[s.transport];
-      if (credit(w) && !has_credit(link, lane, in_blocks(t.mtu.count() + std::int64_t{w.header}))) {
+      if (credits_ && credit(w) &&
+          !has_credit(link, lane, in_blocks(world_.transports[s.transport].mtu.count() + std::int64_t{w.header}))) {
         open &= static_cast<std::uint8_t>(~bit);
         continue;
       }
@@ -370,7 +379,7 @@ void Partition::serve(std::uint32_t link) {
       const auto p = make_packet(flow);
       const std::uint16_t payload = packets_[p].bytes;
       const std::uint8_t flags = packets_[p].flags;
-      transmit(p, link);
+      transmit(p, link, o, w);
       sent(flow, payload + w.header, payload, (flags & flag::last) != 0, (flags & flag::again) != 0);
     }
     if ((o.packets | o.flows) != 0) wake(link, o.busy_until);
@@ -382,134 +391,143 @@ void Partition::serve(std::uint32_t link) {
   }
 }
 
-void Partition::transmit(std::uint32_t p, std::uint32_t link) {
+inline void Partition::transmit(std::uint32_t p, std::uint32_t link, Out& o, const Wire& w) {
   Packet& k = packets_[p];
-  Out& o = world_.outs[link];
-  const Wire& w = world_.wires[link];
+  const bool data = k.kind == PacketKind::data;
   const std::uint32_t size = k.bytes + std::uint32_t{w.header};
-  if (o.busy_until < now) o.ahead = 0;
   // In 2^-32 ps, less what rounding up gave to the packet before: the sum over packets is that of the whole.
   const std::uint64_t due = size * w.ps_per_byte;
+  const std::uint32_t ahead = o.busy_until < now ? 0 : o.ahead;
   std::int64_t span = 0;
-  if (due > o.ahead) {
-    const std::uint64_t rest = due - o.ahead;
+  if (due > ahead) [[likely]] {
+    const std::uint64_t rest = due - ahead;
     span = static_cast<std::int64_t>((rest + 0xFFFFFFFFU) >> 32);
-    o.ahead = static_cast<std::uint32_t>((static_cast<std::uint64_t>(span) << 32) - rest);
+    o.ahead = 0U - static_cast<std::uint32_t>(rest);
   } else {
-    o.ahead -= static_cast<std::uint32_t>(due);
+    o.ahead = ahead - static_cast<std::uint32_t>(due);
   }
   ++packet_hops;
-  ++transmissions;
   ++o.packets_sent;
   o.wire_bytes += size;
-  o.payload_bytes += k.kind == PacketKind::data ? k.bytes : 0;
-  const std::uint32_t lane = k.lanes & 0xF;
+  o.payload_bytes += data ? k.bytes : 0;
   const std::int64_t clean = span;
-  if (w.errors) [[unlikely]] {
-    const LinkSpec& spec = world_.fabric.link(LinkId{link});
-    const double damage = -std::expm1(static_cast<double>(size) * 8 * std::log1p(-spec.bit_error_rate));
-    while (draw(link) < damage) {
-      if (!spec.link_retry) {
-        k.flags |= flag::damaged;
-        ++world_.counts[link].damaged;
-        break;
-      }
-      // The far end asks again: there and back, and the packet once more; what comes behind waits.
-      ++world_.counts[link].retries;
-      span += w.delay + w.back_delay + static_cast<std::int64_t>(due >> 32);
-      o.wire_bytes += size;
-    }
-  }
+  if (errors_ && w.errors) [[unlikely]]
+    span = repaired(k, link, o, w, size, span);
   o.busy_until = now + span;
-  if (credit(w)) world_.queues[link * world_.lanes + lane].credit -= in_blocks(size);
-  if (k.link != nil) give_credit(k, o.busy_until);
-  if (world_.telemetry && k.kind == PacketKind::data) {
-    const auto hops = hops_of(p);
-    if (k.hops < most_hops) {
-      hops[k.hops] = {o.wire_bytes, Time::picoseconds(now), o.queued, world_.fabric.link(LinkId{link}).rate};
-      if (k.hops + 1U < most_hops) hops[k.hops + 1U].rate = Rate{};
-    }
+  if (credits_) {
+    if (credit(w)) queues_[link * lanes_ + (k.lanes & 0xF)].credit -= in_blocks(size);
+    if (k.link != nil) give_credit(k, o.busy_until);
   }
-  if (k.kind == PacketKind::data) ++k.hops;
+  if (telemetry_ && data && k.hops < most_hops) {
+    const auto hops = hops_of(p);
+    hops[k.hops] = {o.wire_bytes, Time::picoseconds(now), o.queued, world_.fabric.link(LinkId{link}).rate};
+    if (k.hops + 1U < most_hops) hops[k.hops + 1U].rate = Rate{};
+  }
+  k.hops = static_cast<std::uint8_t>(k.hops + (data ? 1 : 0));
   k.link = link;
   const std::int64_t at = now + w.delay + (w.cut_through ? span - clean : span);
   if (w.to_part == number_) [[likely]] {
-    push(at, event(What::arrive, p));
-    return;
+    push(at, event(w.to_endpoint ? What::receive : What::arrive, p));
+  } else {
+    hand_over(p, link, w, at);
   }
-  outbox[w.to_part].push_back({Parcel::Kind::packet, 0, false, link, at, 0, k});
-  if (world_.telemetry)
-    outbox_hops[w.to_part].insert(outbox_hops[w.to_part].end(), hops_of(p).begin(), hops_of(p).end());
+}
+
+/// What a link that damages packets does: how long it is busy with this one.
+std::int64_t Partition::repaired(Packet& k, std::uint32_t link, Out& o, const Wire& w, std::uint32_t size,
+                                 std::int64_t span) {
+  const LinkSpec& spec = world_.fabric.link(LinkId{link});
+  const std::int64_t once = span;
+  const double damage = -std::expm1(static_cast<double>(size) * 8 * std::log1p(-spec.bit_error_rate));
+  while (draw(link) < damage) {
+    if (!spec.link_retry) {
+      k.flags |= flag::damaged;
+      ++world_.counts[link].damaged;
+      break;
+    }
+    // The far end asks again: there and back, and the packet once more; what comes behind waits.
+    ++world_.counts[link].retries;
+    span += w.delay + w.back_delay + once;
+    o.wire_bytes += size;
+  }
+  return span;
+}
+
+/// To the part of the network that has the far node.
+void Partition::hand_over(std::uint32_t p, std::uint32_t link, const Wire& w, std::int64_t at) {
+  outbox[w.to_part].push_back({Parcel::Kind::packet, 0, false, link, at, 0, packets_[p]});
+  if (telemetry_) outbox_hops[w.to_part].insert(outbox_hops[w.to_part].end(), hops_of(p).begin(), hops_of(p).end());
   free_packet(p);
 }
 
 // Shared buffer with dynamic thresholds (Choudhury, Hahne: Dynamic queue length thresholds for shared-memory packet
 // switches, 1998), reserve and headroom as in Zhu et al., Congestion control for large-scale RDMA deployments, 2015.
-bool Partition::admit(NodeState& node, Packet& k, std::uint32_t link, LaneQueue& q) {
-  const NodeKind& kind = world_.fabric.kinds()[node.kind];
+bool Partition::admit(NodeState& node, Packet& k, std::uint32_t link, std::uint32_t queued) {
   const std::uint32_t in_lane = k.lanes >> 4;
-  const std::int64_t size = k.bytes + world_.wires[k.link].header;
-  const auto free = static_cast<double>(std::max<std::int64_t>(0, kind.shared.count() - node.pool));
-  if (kind.control == FlowControl::pause && (world_.lossless >> in_lane & 1) != 0) {
-    Input& in = world_.inputs[k.link * world_.lanes + in_lane];
-    const std::int64_t reserve = kind.reserve.count();
-    const std::int64_t above = std::max<std::int64_t>(0, in.bytes + size - reserve);
-    const std::int64_t more = above - std::max<std::int64_t>(0, in.bytes - reserve);
-    if (in.headroom == 0 &&
-        (above == 0 || (static_cast<double>(above) <= kind.alpha * free && static_cast<double>(more) <= free))) {
-      node.pool += more;
-      in.bytes += size;
-    } else {
-      in.headroom += size;
-      if (in.headroom > kind.headroom.count()) {
-        throw InternalError(
-            fmt::format("packet network: {} lost a packet of a lossless lane: {} B of headroom are full",
-                        world_.fabric.name_of(LinkId{k.link}), kind.headroom.count()));
+  const std::int64_t size = k.bytes + std::int64_t{wires_[k.link].header};
+  if (node.control == FlowControl::pause && (world_.lossless >> in_lane & 1) != 0) {
+    Input& in = inputs_[k.link * lanes_ + in_lane];
+    const std::int64_t over = in.bytes - node.reserve;
+    const std::int64_t above = over + size;
+    if (in.headroom == 0) {
+      if (above <= 0) {
+        in.bytes += size;
+        return true;
       }
-      if (!in.paused) {
-        in.paused = true;
-        send_pause(k.link, in_lane, true);
+      const std::int64_t more = over > 0 ? size : above;
+      if (above <= node.allowed() && more <= node.free()) {
+        in.bytes += size;
+        node.pool += more;
+        return true;
       }
+    }
+    in.headroom += size;
+    if (in.headroom > kinds_[node.kind].headroom.count()) {
+      throw InternalError(fmt::format("packet network: {} lost a packet of a lossless lane: {} B of headroom are full",
+                                      world_.fabric.name_of(LinkId{k.link}), kinds_[node.kind].headroom.count()));
+    }
+    if (!in.paused) {
+      in.paused = true;
+      send_pause(k.link, in_lane, true);
     }
     return true;
   }
+  const NodeKind& kind = kinds_[node.kind];
   const bool fits =
-      static_cast<double>(q.bytes + size) <= kind.lossy_alpha * free && node.pool + size <= kind.shared.count();
-  if (!fits) {
-    if (!kind.trims || k.kind != PacketKind::data || (k.flags & flag::trimmed) != 0) return false;
-    const std::int64_t small = world_.wires[k.link].header;
-    if (node.pool + small > kind.shared.count()) return false;
-    k.flags |= flag::trimmed;
-    k.bytes = 0;
-    k.lanes =
-        static_cast<std::uint8_t>(k.lanes & 0xF0) | world_.transports[world_.receives[k.flow].transport].control_lane;
-    ++world_.counts[link].trims;
-    node.pool += small;
+      static_cast<double>(queued + size) <= kind.lossy_alpha * static_cast<double>(node.free()) && size <= node.free();
+  if (fits) {
+    node.pool += size;
     return true;
   }
-  node.pool += size;
+  const std::int64_t header = wires_[k.link].header;
+  if (!kind.trims || k.kind != PacketKind::data || (k.flags & flag::trimmed) != 0 || header > node.free()) return false;
+  k.flags |= flag::trimmed;
+  k.bytes = 0;
+  k.lanes =
+      static_cast<std::uint8_t>((k.lanes & 0xF0) | world_.transports[world_.receives[k.flow].transport].control_lane);
+  ++world_.counts[link].trims;
+  node.pool += header;
   return true;
 }
 
 void Partition::release(NodeState& node, const Packet& k) {
-  const NodeKind& kind = world_.fabric.kinds()[node.kind];
   const std::uint32_t in_lane = k.lanes >> 4;
-  const std::int64_t size = k.bytes + world_.wires[k.link].header;
-  if (kind.control != FlowControl::pause || (world_.lossless >> in_lane & 1) == 0) {
+  const std::int64_t size = k.bytes + std::int64_t{wires_[k.link].header};
+  if (node.control != FlowControl::pause || (world_.lossless >> in_lane & 1) == 0) {
     node.pool -= size;
     return;
   }
-  Input& in = world_.inputs[k.link * world_.lanes + in_lane];
+  Input& in = inputs_[k.link * lanes_ + in_lane];
   const std::int64_t from_headroom = std::min(in.headroom, size);
   in.headroom -= from_headroom;
-  const std::int64_t rest = size - from_headroom, reserve = kind.reserve.count();
+  const std::int64_t rest = size - from_headroom, reserve = node.reserve;
   const std::int64_t before = std::max<std::int64_t>(0, in.bytes - reserve);
   in.bytes -= rest;
   const std::int64_t above = std::max<std::int64_t>(0, in.bytes - reserve);
   node.pool -= before - above;
-  if (!in.paused || in.headroom != 0) return;
-  const auto free = static_cast<double>(std::max<std::int64_t>(0, kind.shared.count() - node.pool));
-  if (above == 0 || static_cast<double>(above + kind.resume_offset.count()) <= kind.alpha * free) {
+  if (!in.paused || in.headroom != 0) [[likely]]
+    return;
+  if (above == 0 || above + node.resume_offset <= node.allowed()) {
     in.paused = false;
     send_pause(k.link, in_lane, false);
   }
@@ -601,7 +619,7 @@ void Partition::take(const std::vector<Parcel>& parcels, const std::vector<Hop>&
           std::copy_n(hops.begin() + static_cast<std::ptrdiff_t>(hop), most_hops, hops_of(p).begin());
           hop += most_hops;
         }
-        push(parcel.at, event(What::arrive, p));
+        push(parcel.at, event(wires_[parcel.link].to_endpoint ? What::receive : What::arrive, p));
         break;
       }
       case Parcel::Kind::pause:
@@ -632,7 +650,8 @@ void Partition::sample(std::int64_t at) {
 }
 
 std::size_t Partition::memory_bytes() const {
-  return packets_.capacity() * sizeof(Packet) + hops_.capacity() * sizeof(Hop) + queue_.size() * sizeof(Event);
+  return packets_.capacity() * sizeof(Packet) + hops_.capacity() * sizeof(Hop) +
+         std::size_t{2} * alive_peak * sizeof(Event);  // of a packet under way and of its link
 }
 
 }  // namespace linkcast::sim::packet

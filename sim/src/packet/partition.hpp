@@ -38,8 +38,10 @@ class Partition {
 
   void start_source(std::uint32_t node) { ask_source(node, 0, nil); }
   std::uint32_t post(std::uint32_t flow, std::int64_t at, std::int64_t bytes);
+  /// The same for a message that is counted already.
+  void schedule(std::uint32_t flow, std::int64_t at, std::int64_t bytes);
 
-  std::uint64_t events = 0, packet_hops = 0, transmissions = 0;
+  std::uint64_t events = 0, packet_hops = 0;
   std::uint64_t drops = 0, marks = 0, retransmits = 0, notifications = 0, packets_made = 0;
   std::size_t alive = 0, alive_peak = 0;
   std::size_t unfinished = 0;  // messages posted and not through
@@ -53,7 +55,7 @@ class Partition {
   bool stands_still = false;
 
  private:
-  enum class What : std::uint8_t { arrive, link, flow, timer, pause, post, deliver };
+  enum class What : std::uint8_t { arrive, receive, link, flow, timer, pause, post, deliver };
   static std::uint64_t event(What what, std::uint32_t index, std::uint8_t lane = 0, bool on = false) {
     return (static_cast<std::uint64_t>(what) << 56) | (static_cast<std::uint64_t>(lane) << 48) |
            (static_cast<std::uint64_t>(on) << 47) | index;
@@ -61,7 +63,7 @@ class Partition {
   void push(std::int64_t at, std::uint64_t payload) { queue_.push(at, payload); }
   void dispatch(std::uint64_t payload);
   void look_ahead();
-  void look_for_link(Packet& k, const Wire& w);
+  void look_for_link(Packet& k);
   void unblock(std::uint32_t link, Out& o);
 
   std::uint32_t take_packet();
@@ -74,14 +76,19 @@ class Partition {
 
   // partition.cpp
   void arrive(std::uint32_t p);
+  bool enter(Packet& k, std::uint32_t p);
   std::uint32_t choose_among(NodeState& node, const Packet& k, std::uint32_t group);
   std::uint32_t toward(NodeState& node, Packet& k);
   std::int64_t backlog(std::uint32_t link) const;
   void offer(std::uint32_t p, std::uint32_t link);
   void wake(std::uint32_t link, std::int64_t at);
   void serve(std::uint32_t link);
-  void transmit(std::uint32_t p, std::uint32_t link);
-  bool admit(NodeState& node, Packet& k, std::uint32_t link, LaneQueue& q);
+  void transmit(std::uint32_t p, std::uint32_t link, Out& o, const Wire& w);
+  std::int64_t repaired(Packet& k, std::uint32_t link, Out& o, const Wire& w, std::uint32_t size, std::int64_t span);
+  void hand_over(std::uint32_t p, std::uint32_t link, const Wire& w, std::int64_t at);
+  bool admit(NodeState& node, Packet& k, std::uint32_t link, std::uint32_t queued);
+  void mark(const NodeKind& kind, Packet& k, std::uint32_t link, std::uint32_t queued);
+  std::uint32_t next_lane(const Out& o, std::uint8_t open) const;
   void release(NodeState& node, const Packet& k);
   bool has_credit(std::uint32_t link, std::uint32_t lane, std::int64_t bytes);
   void give_credit(const Packet& k, std::int64_t at);
@@ -131,7 +138,16 @@ class Partition {
   };
 
   World& world_;
+  // The same arrays as in the world, which do not move while it runs.
+  Out* outs_;
+  const Wire* wires_;
+  LaneQueue* queues_;
+  NodeState* nodes_;
+  Input* inputs_;
+  const NodeKind* kinds_;
+  std::uint32_t lanes_;
   std::uint8_t number_;
+  bool credits_ = false, errors_ = false, detours_, telemetry_;
   Wheel queue_;
   LargeArray<Packet> packets_;
   LargeArray<Hop> hops_;  // telemetry, most_hops for each packet

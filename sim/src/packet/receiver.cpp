@@ -46,10 +46,8 @@ void Partition::receive(std::uint32_t p) {
   }
   NodeState& node = world_.nodes[world_.wires[k.link].to];
   if (done > now && world_.fabric.kinds()[node.kind].control != FlowControl::credit) {
-    LaneQueue held;
-    held.bytes = static_cast<std::uint32_t>(node.pool);
     const auto link = k.link;
-    if (!admit(node, k, link, held)) {
+    if (!admit(node, k, link, static_cast<std::uint32_t>(node.pool))) {
       ++world_.counts[link].drops;
       return drop(p, link);
     }
@@ -178,7 +176,7 @@ void Partition::on_data(std::uint32_t p) {
   const bool windowed = t.any_order || t.recovery == Recovery::selective;
   if ((k.flags & flag::trimmed) != 0) {
     if (before(k.psn, r.expected)) return;
-    if (windowed) return answer(k.flow, r, k, p, PacketKind::nack, k.psn);
+    if (t.recovery == Recovery::selective) return answer(k.flow, r, k, p, PacketKind::nack, k.psn);
     if (r.asked) return;
     r.asked = true;
     return answer(k.flow, r, k, p, PacketKind::nack, r.expected);
@@ -195,6 +193,7 @@ void Partition::on_data(std::uint32_t p) {
     const auto at = k.psn % order_window;
     const bool here = r.window != nil && (windows_[r.window].here[at / 64] >> (at % 64) & 1) != 0;
     if (!here) accept(k.flow, r, k);
+    if (before(k.psn, r.expected)) r.asked = false;
     if (t.recovery == Recovery::selective) ask_for_missing(k.flow, r, k, p);
   } else {
     if (t.recovery == Recovery::none) {
@@ -209,7 +208,8 @@ void Partition::on_data(std::uint32_t p) {
   if (!t.acknowledged) return;
   if (r.unanswered < 255) ++r.unanswered;
   // At once where a message is whole, whichever of its packets was the last to come.
-  if (known || r.messages != messages || r.unanswered >= t.ack_every) answer(k.flow, r, k, p, PacketKind::ack, r.expected);
+  if (known || r.messages != messages || r.unanswered >= t.ack_every)
+    answer(k.flow, r, k, p, PacketKind::ack, r.expected);
 }
 
 }  // namespace linkcast::sim::packet

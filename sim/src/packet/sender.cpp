@@ -17,13 +17,15 @@ bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>
 }  // namespace
 
 std::uint32_t Partition::post(std::uint32_t flow, std::int64_t at, std::int64_t bytes) {
+  const auto number = world_.sends[flow].messages++;
+  schedule(flow, at, bytes);
+  return number;
+}
+
+void Partition::schedule(std::uint32_t flow, std::int64_t at, std::int64_t bytes) {
   if (at < now) throw InternalError("packet network: a message in the past");
   ++unfinished;
-  const auto number = world_.sends[flow].messages++;
-  if (at == now) {
-    begin(flow, at, bytes);
-    return number;
-  }
+  if (at == now) return begin(flow, at, bytes);
   std::uint32_t l = 0;
   if (free_later_.empty()) {
     l = static_cast<std::uint32_t>(later_.size());
@@ -34,7 +36,6 @@ std::uint32_t Partition::post(std::uint32_t flow, std::int64_t at, std::int64_t 
   }
   later_[l] = {flow, bytes};
   push(at, event(What::post, l));
-  return number;
 }
 
 void Partition::begin(std::uint32_t flow, std::int64_t at, std::int64_t bytes) {
@@ -191,7 +192,7 @@ void Partition::sent(std::uint32_t flow, std::uint32_t wire_bytes, std::uint32_t
       s.timer = true;
       s.timer_una = s.una;
       if (timer_seen_.size() <= flow) timer_seen_.resize(world_.sends.size());
-      timer_seen_[flow] = transmissions;
+      timer_seen_[flow] = packet_hops;
       push(now + t.retransmit_timeout.ps(), event(What::timer, flow));
     }
   }
@@ -351,7 +352,7 @@ void Partition::on_timer(std::uint32_t flow) {
   s.timer = false;
   if (s.una == s.next) return;
   if (s.una == s.timer_una) {
-    if (timer_seen_[flow] == transmissions) stands_still = true;
+    if (timer_seen_[flow] == packet_hops) stands_still = true;
     ++world_.send_stats[flow].timeouts;
     s.calm = false;
     world_.banks[s.transport].timed_out(s.control, Time::picoseconds(now));
@@ -370,7 +371,7 @@ void Partition::on_timer(std::uint32_t flow) {
   }
   s.timer = true;
   s.timer_una = s.una;
-  timer_seen_[flow] = transmissions;
+  timer_seen_[flow] = packet_hops;
   push(now + t.retransmit_timeout.ps(), event(What::timer, flow));
   update(flow);
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "large_array.hpp"
@@ -17,84 +18,82 @@ namespace linkcast::sim::packet {
 
 class Wheel {
  public:
-  Wheel() : slots_(slot_count) {}
+  /// So many events after the next one may be looked at; those that are not there are the payload `nothing`.
+  static constexpr std::size_t foresight = 16;
+  static constexpr std::uint64_t nothing = ~std::uint64_t{0};
 
-  std::size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
+  Wheel() : slots_(slot_count) { pad(); }
 
   void push(std::int64_t time, std::uint64_t payload) {
-    ++size_;
     const std::int64_t slot = time >> shift;
-    const std::int64_t ahead = slot - slot_;
-    if (ahead <= 0) {
-      // Into what is being worked off, behind its equals.
-      const auto place = std::upper_bound(current_.begin() + static_cast<std::ptrdiff_t>(at_), current_.end(), time,
-                                          [](std::int64_t t, const Event& e) { return t < e.time.ps(); });
-      current_.insert(place, {Time::picoseconds(time), payload});
+    if (static_cast<std::uint64_t>(slot - slot_ - 1) < slot_count - 1) [[likely]] {
+      const auto index = static_cast<std::size_t>(slot) & (slot_count - 1);
+      Slot& s = slots_[index];
+      if (s.next == s.end) [[unlikely]]
+        add_chunk(s, index);
+      *s.next++ = {Time::picoseconds(time), payload};
       return;
     }
-    if (ahead >= static_cast<std::int64_t>(slot_count)) {
-      far_.push(Time::picoseconds(time), payload);
-      return;
-    }
-    const auto index = static_cast<std::size_t>(slot) & (slot_count - 1);
-    Slot& s = slots_[index];
-    if (s.tail == none || chunks_[s.tail].count == Chunk::room) {
-      const auto c = take_chunk();
-      if (s.tail == none) {
-        s.head = c;
-        used_[index / 64] |= std::uint64_t{1} << (index % 64);
-      } else {
-        chunks_[s.tail].next = c;
-      }
-      s.tail = c;
-    }
-    Chunk& chunk = chunks_[s.tail];
-    chunk.events[chunk.count++] = {Time::picoseconds(time), payload};
+    push_elsewhere(time, payload);
   }
 
   /// Time::max() when there is none. May load the next slot; an earlier event may still be pushed.
   Time next_time() {
-    if (at_ == current_.size() && !load()) return Time::max();
+    if (at_ == count_ && !load()) return Time::max();
     return current_[at_].time;
   }
 
   /// Requires that next_time() was asked.
-  Event pop() {
-    --size_;
-    return current_[at_++];
-  }
+  Event pop() { return current_[at_++]; }
 
-  /// The k-th event after the next one, as far as it is known; null beyond.
-  const Event* peek(std::size_t k) const { return at_ + k < current_.size() ? &current_[at_ + k] : nullptr; }
+  /// The payload of the k-th event after the next one, k <= foresight, as far as it is known.
+  std::uint64_t peek(std::size_t k) const { return current_[at_ + k].payload; }
 
  private:
   static constexpr int shift = 12;
   static constexpr std::size_t slot_count = 2048;
-  static constexpr std::uint32_t none = 0xFFFFFFFF;
   struct Chunk {
-    static constexpr std::uint32_t room = 15;
+    static constexpr std::size_t room = 15;
+    Chunk* before = nullptr;  // in the same slot, or the next that is free
+    std::uint64_t number = 0;
     std::array<Event, room> events;
-    std::uint32_t next = none, count = 0;
   };
   struct Slot {
-    std::uint32_t head = none, tail = none;
+    Event* next = nullptr;
+    Event* end = nullptr;
+    Chunk* last = nullptr;
   };
 
-  std::uint32_t take_chunk() {
-    std::uint32_t c = free_;
-    if (c == none) {
-      c = static_cast<std::uint32_t>(chunks_.size());
-      chunks_.emplace_back();
-    } else {
-      free_ = chunks_[c].next;
+  void add_chunk(Slot& s, std::size_t index) {
+    if (free_ == nullptr) {
+      constexpr std::size_t block = 256;
+      blocks_.emplace_back(block);
+      for (Chunk& c : blocks_.back()) c.before = free_, free_ = &c;
     }
-    chunks_[c].next = none;
-    chunks_[c].count = 0;
-    return c;
+    Chunk* c = free_;
+    free_ = c->before;
+    c->before = s.last;
+    c->number = s.last == nullptr ? 0 : s.last->number + 1;
+    s.last = c;
+    s.next = c->events.data();
+    s.end = s.next + Chunk::room;
+    used_[index / 64] |= std::uint64_t{1} << (index % 64);
   }
 
-  /// The number of the next slot that holds something, at most slot_count away; -1: none.
+  void push_elsewhere(std::int64_t time, std::uint64_t payload) {
+    if ((time >> shift) > slot_) {
+      far_.push(Time::picoseconds(time), payload);
+      return;
+    }
+    // Into what is being worked off, behind its equals.
+    const auto place = std::upper_bound(current_.begin() + static_cast<std::ptrdiff_t>(at_),
+                                        current_.begin() + static_cast<std::ptrdiff_t>(count_), time,
+                                        [](std::int64_t t, const Event& e) { return t < e.time.ps(); });
+    current_.insert(place, {Time::picoseconds(time), payload});
+    ++count_;
+  }
+
+  /// The number of the next slot that holds something, less than slot_count away; -1: none.
   std::int64_t next_slot() const {
     const auto start = static_cast<std::size_t>(slot_ + 1) & (slot_count - 1);
     std::uint64_t word = used_[start / 64] & (~std::uint64_t{0} << (start % 64));
@@ -111,8 +110,7 @@ class Wheel {
 
   bool load() {
     current_.clear();
-    at_ = 0;
-    if (size_ == 0) return false;
+    at_ = count_ = 0;
     std::int64_t slot = next_slot();
     // What lies beyond the wheel was pushed before anything that is in it for the same slot.
     const Time far = far_.next_time();
@@ -120,26 +118,41 @@ class Wheel {
       slot = far.ps() >> shift;
       while (far_.next_time() != Time::max() && far_.next_time().ps() >> shift == slot) current_.push_back(far_.pop());
     }
+    if (slot < 0) {
+      pad();
+      return false;
+    }
     slot_ = slot;
     const auto index = static_cast<std::size_t>(slot) & (slot_count - 1);
     Slot& s = slots_[index];
-    for (auto c = s.head; c != none;) {
-      Chunk& chunk = chunks_[c];
-      current_.insert(current_.end(), chunk.events.begin(), chunk.events.begin() + chunk.count);
-      const auto next = chunk.next;
-      chunk.next = free_;
-      free_ = c;
-      c = next;
+    if (s.last != nullptr) {
+      // Chunks lead from the last to the first.
+      const std::size_t first = current_.size();
+      const auto in_last = static_cast<std::size_t>(s.next - s.last->events.data());
+      current_.resize(first + s.last->number * Chunk::room + in_last);
+      std::size_t count = in_last;
+      for (Chunk* c = s.last; c != nullptr; count = Chunk::room) {
+        std::copy_n(c->events.begin(), count,
+                    current_.begin() + static_cast<std::ptrdiff_t>(first + c->number * Chunk::room));
+        Chunk* before = c->before;
+        c->before = free_;
+        free_ = c;
+        c = before;
+      }
+      s = {};
+      used_[index / 64] &= ~(std::uint64_t{1} << (index % 64));
     }
-    s = {};
-    used_[index / 64] &= ~(std::uint64_t{1} << (index % 64));
+    count_ = current_.size();
     sort();
+    pad();
     return true;
   }
 
+  void pad() { current_.resize(count_ + foresight + 1, Event{Time::max(), nothing}); }
+
   // Stable. Few: by insertion. Many: two counting passes over the twelve bits that differ within a slot.
   void sort() {
-    const std::size_t n = current_.size();
+    const std::size_t n = count_;
     if (n <= 24) {
       for (std::size_t i = 1; i < n; ++i) {
         const Event e = current_[i];
@@ -163,14 +176,13 @@ class Wheel {
   }
 
   std::vector<Slot> slots_;
-  LargeArray<Chunk> chunks_;
-  std::uint32_t free_ = none;
+  std::vector<LargeArray<Chunk>> blocks_;  // chunks stay where they are
+  Chunk* free_ = nullptr;
   std::array<std::uint64_t, slot_count / 64> used_{};
-  std::vector<Event> current_, sorted_;
-  std::size_t at_ = 0;
+  std::vector<Event> current_, sorted_;  // current_: `count_` events, then padding
+  std::size_t at_ = 0, count_ = 0;
   std::int64_t slot_ = -1;  // of current_
   EventQueue far_;
-  std::size_t size_ = 0;
 };
 
 }  // namespace linkcast::sim::packet

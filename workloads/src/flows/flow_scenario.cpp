@@ -11,17 +11,6 @@
 #include "linkcast/workloads/packet_keys.hpp"
 
 namespace linkcast::workloads {
-namespace {
-
-/// Of the fastest port, after coding.
-sim::Rate port_rate(const topologies::Network& network) {
-  sim::Rate most;
-  for (const auto& c : network.cables())
-    if (c.a < network.ports() || c.b < network.ports()) most = std::max(most, network.cable_models()[c.model].bare);
-  return most;
-}
-
-}  // namespace
 
 FlowScenario read_flow_scenario(const ScenarioFile& scenario, std::shared_ptr<const topologies::Profile> profile,
                                 const ClusterSource& clusters) {

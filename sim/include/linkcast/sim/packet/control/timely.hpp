@@ -26,7 +26,7 @@ struct Settings {
 
 class Flow {
  public:
-  static constexpr bool every_ack = false, telemetry = false, notifications = false;
+  static constexpr bool every_ack = true, telemetry = false, notifications = false;
 
   Flow(const Settings& settings, const Path& path);  // the settings must outlive it
 
