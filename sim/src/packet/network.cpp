@@ -193,6 +193,7 @@ struct Network::Impl {
       w.wires[l].to_part = cut.part_of[static_cast<std::size_t>(spec.to)] & 0x7FU;
     }
     const auto count = static_cast<std::size_t>(cut.parts);
+    w.most_packets = std::max<std::size_t>(1, w.options.most_packets / count);
     for (std::size_t i = 0; i < count; ++i) {
       parts.emplace_back(w, static_cast<std::uint8_t>(i));
       parts.back().outbox.resize(count);

@@ -156,7 +156,7 @@ std::uint32_t Partition::take_packet() {
     free_ = packets_[p].via;
     return p;
   }
-  if (packets_.size() >= world_.options.most_packets) {
+  if (packets_.size() >= world_.most_packets) {
     throw InputError(fmt::format("more than {} packets under way at one time", world_.options.most_packets),
                      "let hosts send fewer messages at once, use congestion control, or allow more (packet.memory)");
   }

@@ -315,6 +315,7 @@ struct World {
   LargeArray<Receive> receives;
   LargeArray<SendStats> send_stats;
   Source* source = nullptr;
+  std::size_t most_packets = 0;  // of one partition
   bool telemetry = false, wants_notices = false, keeps_times = false;
   std::vector<std::vector<std::int64_t>> posted, delivered;  // by flow
 };
