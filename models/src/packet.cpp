@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 namespace linkcast::models {
 namespace {
@@ -148,7 +149,7 @@ packet::Transport PacketSettings::nvlink_transport() const {
 packet::Options PacketSettings::options() const {
   packet::Options o;
   o.seed = seed;
-  o.threads = threads;
+  o.threads = threads > 0 ? threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   o.partitions = partitions;
   o.sample_every = sample_every;
   // The budget of DESIGN: below 200 bytes for a packet under way.

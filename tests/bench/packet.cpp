@@ -60,13 +60,13 @@ void permutation(benchmark::State& state) {
 }
 BENCHMARK(permutation)->Arg(8)->Arg(32)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()->UseRealTime();
 
-// Every host sends 64 KiB to every other in the order i + 1, i + 2, …, 16 messages at a time.
+// Every host sends 64 KiB to every other in the order i + 1, i + 2, …, four messages at a time: more than fill the line.
 class Shifted final : public Source {
  public:
   Shifted(std::size_t hosts, NodeId first) : hosts_{hosts}, first_{static_cast<std::uint32_t>(first)}, next_(hosts) {}
   void next(NodeId endpoint, Time now, FlowId done, std::vector<Post>& posts) override {
     const std::size_t i = static_cast<std::uint32_t>(endpoint) - first_;
-    const int more = static_cast<std::uint32_t>(done) == 0xFFFFFFFF ? 16 : 1;
+    const int more = static_cast<std::uint32_t>(done) == 0xFFFFFFFF ? 4 : 1;
     for (int k = 0; k < more && next_[i] < hosts_ - 1; ++k)
       posts.push_back({FlowId{static_cast<std::uint32_t>(i * (hosts_ - 1) + next_[i]++)}, kib(64), now});
   }

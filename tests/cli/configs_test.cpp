@@ -25,6 +25,25 @@ TEST_CASE("every scenario in configs/ runs", "[cli]") {
   CHECK(tried >= 5);
 }
 
+TEST_CASE("every scenario in configs/packet runs, at both of its fidelities", "[cli]") {
+  int tried = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{LINKCAST_SOURCE_DIR "/configs/packet"}) {
+    CAPTURE(entry.path().filename().string());
+    for (const std::string fidelity : {"flow", "packet"}) {
+      const auto ran = typed("run \"" + entry.path().string() + "\" --json --fidelity " + fidelity);
+      CAPTURE(fidelity, ran.err);
+      REQUIRE(ran.status == 0);
+      const auto json = nlohmann::json::parse(ran.out);
+      CHECK(json["schema"] == "linkcast.flows/1");
+      CHECK(json["fidelity"] == fidelity);
+      CHECK(json["time_us"].get<double>() > 0);
+      for (const auto& l : json["links"]) CHECK(l["utilisation"].get<double>() < 1 + 1e-6);
+    }
+    ++tried;
+  }
+  CHECK(tried >= 7);
+}
+
 namespace {
 
 std::string text_of(const std::filesystem::path& path) {

@@ -10,7 +10,7 @@ jsonschema = pytest.importorskip("jsonschema")
 yaml = pytest.importorskip("yaml")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCENARIOS = sorted(ROOT.glob("configs/*.yaml")) + sorted(ROOT.glob("configs/studies/*.yaml"))
+SCENARIOS = sorted(p for folder in ("", "studies/", "packet/") for p in ROOT.glob(f"configs/{folder}*.yaml"))
 
 
 def problems(document):
@@ -30,6 +30,8 @@ def test_every_scenario_is_valid(path):
     {"topology": "dgx-h100", "routing": "fast"},
     {"topology": "dgx-h100", "goals": ["step_time = 2 s"]},
     {"topology": "dgx-h100", "resilience": {"kinds": ["fan"]}},
+    {"topology": "dgx-h100", "workload": {"flows": [{"pattern": "incats", "size": "1 MiB"}]}},
+    {"topology": "dgx-h100", "workload": {"flows": {"pattern": "incast", "size": 1048576}}},
     {"topology": "dgx-h100", "packet": {"mtu": 4096}},
     {"topology": "dgx-h100", "packet": {"control": {"algorithm": "dcqcn", "base_target": "20 us"}}},
     {"topology": "dgx-h100", "packet": {"buffer": {"alfa": 1}}},

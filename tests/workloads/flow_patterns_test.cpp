@@ -139,7 +139,7 @@ TEST_CASE("random messages come by Poisson, at the load that was asked for") {
 
 TEST_CASE("on and off: nothing is posted while it is off") {
   const auto s = read(
-      "{pattern: on_off, size: 100 KB, load: 0.5, on: 100 us, off: 300 us, start: 50 us, "
+      "{pattern: on_off, size: 100 KB, load: 0.5, on_time: 100 us, off_time: 300 us, start: 50 us, "
       "duration: 4 ms}");
   const auto& g = s.groups.front();
   std::size_t count = 0;
@@ -214,7 +214,8 @@ TEST_CASE("an ideal switch gives a permutation and an all-to-all the whole line"
 }
 
 TEST_CASE("messages of one flow go one after the other") {
-  const std::string machine = "topology: dgx-h100\nnodes: 4\nnetwork: {type: leaf_spine, nodes_per_leaf: 2}\n";
+  const std::string machine =
+      "topology: dgx-h100\nnodes: 4\nnetwork: {type: leaf_spine, switch: qm9700, nodes_per_leaf: 2}\n";
   const auto one = workloads::run_flows(
       read("{pattern: pairs, from: 'node[0].nic[0]', to: 'node[1].nic[0]', size: 1 MiB, messages: 4}", machine));
   const auto& c = one.groups[0].completion;
@@ -260,7 +261,7 @@ TEST_CASE("what is wrong with flows is said at its place, all at once") {
   CHECK(has(error_of("{pattern: random, size: 1 MiB}"), "'random' needs 'load'"));
   CHECK(has(error_of("{pattern: random, size: 1 MiB, load: 1.5, duration: 1 ms}"), "at most 1"));
   CHECK(has(error_of("{pattern: incast, size: 1 MiB, load: 0.5}"), "'load' belongs to random and on_off"));
-  CHECK(has(error_of("{pattern: on_off, size: 1 MiB, load: 0.5, duration: 1 ms}"), "has no 'on'"));
+  CHECK(has(error_of("{pattern: on_off, size: 1 MiB, load: 0.5, duration: 1 ms}"), "has no 'on_time'"));
   CHECK(has(error_of("{pattern: incast, size: 1 MiB, senders: 25}"), "25 senders: there are 24 NICs for them"));
   CHECK(has(error_of("{pattern: incast, size: 1 MiB, from: 'node[9]'}"), "there is no node[9]"));
   CHECK(has(error_of("{pattern: permutation, size: 1 MiB, from: ['node[0]', 'node[0].nic[1]']}"), "named twice"));
@@ -284,7 +285,8 @@ TEST_CASE("the packet section lies over the usual settings of the scenario's net
   };
   CHECK(packet("network: roce\n").flow_control == sim::packet::FlowControl::pause);
   CHECK(packet("network: ib\n").flow_control == sim::packet::FlowControl::credit);
-  CHECK(packet("network: roce\nrouting: spray\n").routing == sim::packet::Choice::spray);
+  CHECK(packet("network: {fabric: roce, type: leaf_spine, switch: sn5600, nodes_per_leaf: 1}\nrouting: spray\n")
+            .routing == sim::packet::Choice::spray);
   const auto tuned = packet("network: roce\npacket: {control: {rpg_ai_rate: 100 Mb/s}, mtu: 1 KiB}\n");
   const auto* d = std::get_if<sim::packet::dcqcn::Settings>(&tuned.control);
   REQUIRE(d != nullptr);

@@ -193,6 +193,7 @@ struct Network::Impl {
       w.wires[l].to_part = cut.part_of[static_cast<std::size_t>(spec.to)] & 0x7FU;
     }
     const auto count = static_cast<std::size_t>(cut.parts);
+    w.most_packets = std::max<std::size_t>(1, w.options.most_packets / count);
     for (std::size_t i = 0; i < count; ++i) {
       parts.emplace_back(w, static_cast<std::uint8_t>(i));
       parts.back().outbox.resize(count);
@@ -645,7 +646,7 @@ LinkStats Network::link_stats(LinkId l) const {
   for (std::size_t v = 0; v < impl_->world.lanes; ++v) {
     const LaneQueue& q = impl_->world.queues[i * impl_->world.lanes + v];
     s.queue_peak = std::max(s.queue_peak, Bytes{q.peak});
-    s.queue_byte_seconds += (q.byte_time + static_cast<double>(q.bytes) * static_cast<double>(now - q.since)) * 1e-12;
+    s.queue_byte_seconds += q.byte_picoseconds(now) * 1e-12;
   }
   s.paused = Time::picoseconds(c.paused + (o.blocked_since >= 0 ? now - o.blocked_since : 0));
   s.pauses = c.pauses;

@@ -52,6 +52,8 @@ void Partition::run(Time limit) {
     const auto index = static_cast<std::uint32_t>(e.payload);
     if (what == What::arrive) {
       arrive(index);
+    } else if (what == What::receive) {
+      if (enter(packets_[index], index)) receive(index);
     } else if (what == What::link) {
       Out& o = outs_[index];
       if (o.wake_at == now) {
@@ -78,34 +80,31 @@ inline void Partition::look_ahead() {
     __builtin_prefetch(first);
     __builtin_prefetch(second);
   }
-  if (const std::uint64_t e = queue_.peek(8); is(e, What::arrive)) {
-    look_for_link(packets_[static_cast<std::uint32_t>(e)]);
-  } else if (is(e, What::link)) {
-    const LaneQueue& q = queues_[static_cast<std::uint32_t>(e) * lanes_];
-    const void* waits = &q.ring.get()[q.head];
+  const std::uint64_t e = queue_.peek(8);
+  const auto index = static_cast<std::uint32_t>(e);
+  if (is(e, What::link)) {
+    const LaneQueue& q = queues_[index * lanes_];
+    const void* waits = packets_.data() + q.first;
     const void* sends = &world_.sends.data()[q.flow_head == nil ? 0 : q.flow_head];
     __builtin_prefetch(q.count != 0 ? waits : sends);
-  }
-  if (const std::uint64_t e = queue_.peek(3); is(e, What::link)) {
-    const LaneQueue& q = queues_[static_cast<std::uint32_t>(e) * lanes_];
-    if (q.count != 0) __builtin_prefetch(packets_.data() + q.front().packet);
+    __builtin_prefetch(q.ring.get() + q.head);
+  } else if (is(e, What::arrive)) {
+    look_for_link(packets_[index]);
+  } else if (is(e, What::receive)) {
+    const Packet& k = packets_[index];
+    const void* data = world_.receives.data() + k.flow;
+    const void* other = world_.sends.data() + k.flow;
+    __builtin_prefetch(k.kind == PacketKind::data ? data : other);
   }
 }
 
 // Where the way depends on nothing that changes, it is chosen here, so that its link is asked for too.
 inline void Partition::look_for_link(Packet& k) {
-  const Wire& w = wires_[k.link];
-  if (w.to_endpoint) {
-    const void* flow = k.kind == PacketKind::data ? static_cast<const void*>(&world_.receives.data()[k.flow])
-                                                  : &world_.sends.data()[k.flow];
-    __builtin_prefetch(flow);
-    return;
-  }
   std::uint32_t link = 0;
   if ((k.flags & flag::given_way) != 0) {
     link = world_.ways[k.route];
   } else {
-    NodeState& node = nodes_[w.to];
+    NodeState& node = nodes_[wires_[k.link].to];
     const Dest& d = world_.dests[k.route];
     if (d.site == node.site) {
       link = d.last_link;
@@ -143,6 +142,7 @@ void Partition::dispatch(std::uint64_t payload) {
     case What::deliver:
       return consume(index);
     case What::arrive:
+    case What::receive:
     case What::link:
       return;
   }
@@ -156,7 +156,7 @@ std::uint32_t Partition::take_packet() {
     free_ = packets_[p].via;
     return p;
   }
-  if (packets_.size() >= world_.options.most_packets) {
+  if (packets_.size() >= world_.most_packets) {
     throw InputError(fmt::format("more than {} packets under way at one time", world_.options.most_packets),
                      "let hosts send fewer messages at once, use congestion control, or allow more (packet.memory)");
   }
@@ -165,22 +165,27 @@ std::uint32_t Partition::take_packet() {
   return static_cast<std::uint32_t>(packets_.size() - 1);
 }
 
-inline void Partition::arrive(std::uint32_t p) {
-  Packet& k = packets_[p];
-  const Wire& w = wires_[k.link];
+/// False where it was damaged on its way.
+inline bool Partition::enter(Packet& k, std::uint32_t p) {
   const std::uint8_t lane = k.lanes & 0xF;
   k.lanes = static_cast<std::uint8_t>((lane << 4) | lane);
-  if ((k.flags & flag::damaged) != 0) [[unlikely]] {
-    ++drops;
-    give_credit(k, now);
-    free_packet(p);
-    return;
-  }
-  if (w.to_endpoint) return receive(p);
+  if ((k.flags & flag::damaged) == 0) [[likely]]
+    return true;
+  ++drops;
+  give_credit(k, now);
+  free_packet(p);
+  return false;
+}
+
+inline void Partition::arrive(std::uint32_t p) {
+  Packet& k = packets_[p];
+  if (!enter(k, p)) return;
+  const Wire& w = wires_[k.link];
   const std::uint32_t link = (k.flags & flag::given_way) != 0 ? world_.ways[k.route++] : toward(nodes_[w.to], k);
   if (world_.fabric.lane_by_hop()) {
     // A packet changes to a higher lane at every switch, so that no circle of buffers can close.
-    const auto up = std::min<std::uint32_t>(lane + 1U, lanes_ - 1);
+    const std::uint32_t lane = k.lanes & 0xF;
+    const auto up = std::min(lane + 1, lanes_ - 1);
     k.lanes = static_cast<std::uint8_t>((lane << 4) | up);
   }
   offer(p, link);
@@ -422,7 +427,7 @@ inline void Partition::transmit(std::uint32_t p, std::uint32_t link, Out& o, con
   k.link = link;
   const std::int64_t at = now + w.delay + (w.cut_through ? span - clean : span);
   if (w.to_part == number_) [[likely]] {
-    push(at, event(What::arrive, p));
+    push(at, event(w.to_endpoint ? What::receive : What::arrive, p));
   } else {
     hand_over(p, link, w, at);
   }
@@ -614,7 +619,7 @@ void Partition::take(const std::vector<Parcel>& parcels, const std::vector<Hop>&
           std::copy_n(hops.begin() + static_cast<std::ptrdiff_t>(hop), most_hops, hops_of(p).begin());
           hop += most_hops;
         }
-        push(parcel.at, event(What::arrive, p));
+        push(parcel.at, event(wires_[parcel.link].to_endpoint ? What::receive : What::arrive, p));
         break;
       }
       case Parcel::Kind::pause:

@@ -55,7 +55,7 @@ class Partition {
   bool stands_still = false;
 
  private:
-  enum class What : std::uint8_t { arrive, link, flow, timer, pause, post, deliver };
+  enum class What : std::uint8_t { arrive, receive, link, flow, timer, pause, post, deliver };
   static std::uint64_t event(What what, std::uint32_t index, std::uint8_t lane = 0, bool on = false) {
     return (static_cast<std::uint64_t>(what) << 56) | (static_cast<std::uint64_t>(lane) << 48) |
            (static_cast<std::uint64_t>(on) << 47) | index;
@@ -76,6 +76,7 @@ class Partition {
 
   // partition.cpp
   void arrive(std::uint32_t p);
+  bool enter(Packet& k, std::uint32_t p);
   std::uint32_t choose_among(NodeState& node, const Packet& k, std::uint32_t group);
   std::uint32_t toward(NodeState& node, Packet& k);
   std::int64_t backlog(std::uint32_t link) const;

@@ -87,33 +87,35 @@ struct alignas(64) LaneQueue {
   std::unique_ptr<Waiting[]> ring;
   std::uint32_t mask = 0, head = 0, count = 0;
   std::uint32_t bytes = 0, peak = 0;
+  std::uint32_t first = 0;                         // the packet at the front
   std::uint32_t flow_head = nil, flow_tail = nil;  // ready flows, in turn
   std::int64_t credit = 0;
-  std::int64_t since = 0;  // of the last change of `bytes`
-  double byte_time = 0;    // integral of `bytes`, byte picoseconds
+  __extension__ using Wide = __int128;
+  Wide left_less_came = 0;  // sum of bytes x time when they left, less the same when they came
+
+  /// Integral of `bytes`: what is still here would leave now.
+  double byte_picoseconds(std::int64_t now) const { return static_cast<double>(left_less_came + Wide{bytes} * now); }
 
   const Waiting& front() const { return ring[head]; }
   const Waiting& at(std::uint32_t i) const { return ring[(head + i) & mask]; }
   void push(Waiting w, std::int64_t now) {
     if (ring == nullptr || count == mask + 1) grow();
-    note(now);
-    ring[(head + count++) & mask] = w;
+    left_less_came -= Wide{w.bytes} * now;
+    ring[(head + count) & mask] = w;
+    if (count++ == 0) first = w.packet;
     bytes += w.bytes;
     if (bytes > peak) peak = bytes;
   }
   Waiting pop(std::int64_t now) {
-    note(now);
     const Waiting w = ring[head];
+    left_less_came += Wide{w.bytes} * now;
     head = --count == 0 ? 0 : (head + 1) & mask;  // an empty ring begins anew: what is touched stays small
+    first = ring[head].packet;
     bytes -= w.bytes;
     return w;
   }
 
  private:
-  void note(std::int64_t now) {
-    byte_time += static_cast<double>(bytes) * static_cast<double>(now - since);
-    since = now;
-  }
   void grow() {
     const std::uint32_t room = ring == nullptr ? 16 : 2 * (mask + 1);
     auto larger = std::make_unique<Waiting[]>(room);
@@ -123,7 +125,7 @@ struct alignas(64) LaneQueue {
     mask = room - 1;
   }
 };
-static_assert(sizeof(LaneQueue) == 128 || sizeof(LaneQueue) == 64);
+static_assert(sizeof(LaneQueue) == 64);
 
 /// Credits on their way back to a link, by lane. A ring in the order of time: nearly always a new one is the last.
 struct Returns {
@@ -313,6 +315,7 @@ struct World {
   LargeArray<Receive> receives;
   LargeArray<SendStats> send_stats;
   Source* source = nullptr;
+  std::size_t most_packets = 0;  // of one partition
   bool telemetry = false, wants_notices = false, keeps_times = false;
   std::vector<std::vector<std::int64_t>> posted, delivered;  // by flow
 };

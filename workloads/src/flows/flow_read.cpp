@@ -167,13 +167,13 @@ class GroupReader {
       g_.concurrency = static_cast<int>(wanted.value_or(g_.pattern == FlowPattern::all_to_all ? 16 : all));
     }
     if (g_.pattern == FlowPattern::on_off) {
-      f_.need("on");
-      f_.need("off");
-      g_.on = f_.time("on").value_or(sim::Time{});
-      g_.off = f_.time("off", true).value_or(sim::Time{});
+      f_.need("on_time");
+      f_.need("off_time");
+      g_.on = f_.time("on_time").value_or(sim::Time{});
+      g_.off = f_.time("off_time", true).value_or(sim::Time{});
     } else {
-      belongs("on", "on_off");
-      belongs("off", "on_off");
+      belongs("on_time", "on_off");
+      belongs("off_time", "on_off");
     }
   }
 
