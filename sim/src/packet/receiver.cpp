@@ -40,9 +40,10 @@ void Partition::receive(std::uint32_t p) {
   std::int64_t done = now;
   for (std::uint32_t i = 0; i < r.station_count; ++i) {
     const StationRef& ref = world_.station_refs[r.stations + i];
+    // Each on its own: a station that waits for the one before it serves others meanwhile.
     auto& busy = world_.stations[ref.station].busy_until;
-    busy = std::max(done, busy + static_cast<std::int64_t>((k.bytes * ref.ps_per_byte) >> 32));
-    done = busy;
+    busy = std::max(now, busy + static_cast<std::int64_t>((k.bytes * ref.ps_per_byte) >> 32));
+    done = std::max(done, busy);
   }
   NodeState& node = world_.nodes[world_.wires[k.link].to];
   if (done > now && world_.fabric.kinds()[node.kind].control != FlowControl::credit) {
