@@ -128,17 +128,15 @@ std::uint32_t PacketCarrier::begin_travel(OfProgram* program, std::uint64_t owne
   return t;
 }
 
-// Bytes are cut at the sums of the weights, so that the messages add up to the whole whatever the shares.
+// Packets carry whole bytes. The fraction that a flow's message lacks, or has too much, is made good by its next one.
 void PacketCarrier::post(Time now, std::span<const std::uint32_t> flows, Bytes bytes, std::uint32_t transfer,
                          std::uint32_t travel) {
-  double upto = 0;
-  std::int64_t posted = 0;
   for (const auto f : flows) {
-    upto += flows_.weight(f) * static_cast<double>(bytes.count());
-    const Bytes message{std::max<std::int64_t>(std::llround(upto), f == flows.front() ? 1 : 0) - posted};
-    if (message <= Bytes{}) continue;
-    posted += message.count();
     if (f >= of_flow_.size()) of_flow_.resize(flows_.size());
+    const double due = flows_.weight(f) * static_cast<double>(bytes.count()) + of_flow_[f].owed;
+    const Bytes message{std::max<std::int64_t>(std::llround(due), f == flows.front() ? 1 : 0)};
+    of_flow_[f].owed = due - static_cast<double>(message.count());
+    if (message <= Bytes{}) continue;
     const auto number = network_.post(flows_.id(f), now, message);
     of_flow_[f].under_way.push_back({number, transfer, travel, paused_on(f), false});
     flows_.count(f, message);

@@ -230,6 +230,17 @@ TEST_CASE("messages of one flow go one after the other") {
   CHECK(paced.end > one.end);
 }
 
+TEST_CASE("flows that end at one instant, each with another message behind it") {
+  // Four receivers' lines with eight senders each: all of a receiver's end together, twice.
+  const auto s = read("{pattern: incast, from: 'node[1]', to: 'node[0].nic[0-3]', size: 1 MiB, messages: 2}");
+  const auto r = workloads::run_flows(s);
+  CHECK(r.groups[0].messages == 64);
+  CHECK(r.groups[0].bytes == 64 * sim::mib(1));
+  // A receiver takes 8 x 2 MiB at its line; eight senders could give four of them twice that.
+  CHECK(r.end.seconds() ==
+        Approx(16.0 * (1 << 20) / static_cast<double>(s.ends.line(0).bytes_per_second())).epsilon(1e-3));
+}
+
 TEST_CASE("a group with a duration posts until then and ends what it began") {
   const auto s = read("{pattern: pairs, from: 'node[0].nic[0]', to: 'node[1].nic[0]', size: 1 MiB, duration: 1 ms}");
   const auto r = workloads::run_flows(s);

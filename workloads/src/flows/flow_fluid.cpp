@@ -71,7 +71,10 @@ class Run {
       if (now == Time::max()) break;
       ended.clear();
       if (done == now) net_.complete(now, ended);
-      for (const auto id : ended) complete(now, id);
+      // All of them are taken out before any starts: the network gives their numbers to the next that do.
+      std::vector<Active> through;
+      for (const auto id : ended) through.push_back(active_.extract(static_cast<std::uint32_t>(id)).mapped());
+      for (const auto& a : through) complete(now, a);
       while (!events_.empty() && events_.top().at == now) {
         const auto e = events_.top();
         events_.pop();
@@ -131,10 +134,7 @@ class Run {
     active_[static_cast<std::uint32_t>(id)] = {i, peer, message, latency};
   }
 
-  void complete(Time now, sim::FlowId id) {
-    const auto found = active_.find(static_cast<std::uint32_t>(id));
-    const auto a = found->second;
-    active_.erase(found);
+  void complete(Time now, const Active& a) {
     auto& sender = senders_[a.sender];
     auto& flow = sender.flows[a.peer];
     const auto delivered = now + a.latency;
