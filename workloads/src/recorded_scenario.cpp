@@ -1,5 +1,6 @@
 // See recorded_scenario.hpp.
 #include "linkcast/workloads/recorded_scenario.hpp"
+#include "linkcast/workloads/packet_keys.hpp"
 
 #include <fmt/format.h>
 
@@ -37,6 +38,7 @@ class Reader {
     machine_ = read_machine(f, folder(), profile_, options_.library);
     read_replay(f);
     auto recording = read_workload(f);
+    const auto* packet = f.find("packet");
     for (const auto& key : planning_keys()) f.find(key);
     f.done();
     problems_.throw_if_any();
@@ -46,6 +48,8 @@ class Reader {
     } catch (const sim::InputError& e) {
       trace::relocate(problems_, root_.get("topology")->place, e);
     }
+    if (cluster && packet != nullptr)
+      options_.library.packet = read_packet_settings(problems_, packet, cluster->network());
     problems_.throw_if_any();
     return {std::move(title), std::move(*cluster), std::move(*recording), std::move(options_)};
   }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "linkcast/workloads/packet_keys.hpp"
 #include "linkcast/workloads/scenario_file.hpp"
 #include "trace_read.hpp"
 
@@ -45,6 +46,8 @@ class Reader {
     read_settings(f);
     read_topology(f);
     read_workload(f);
+    if (const auto* packet = f.find("packet"))
+      options_.packet = read_packet_settings(problems_, packet, topologies::Network{});
     for (const auto& key : planning_keys()) f.find(key);
     f.done();
     if (const auto* ranks = root_.get("ranks");
