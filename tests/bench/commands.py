@@ -33,6 +33,9 @@ COMMANDS = [
     ("sweep, 1,000 variants at 1,024 GPUs", ["sweep", "configs/sweep-1000.yaml"]),
     ("resilience, 2,048 GPUs, every single failure", ["resilience", "configs/resilience-2048.yaml"]),
     ("plan, 70B on HGX and NVL72", ["plan", "configs/plan-70b.yaml"]),
+    ("permutation of 1,024 NICs, packet", ["run", str(ROOT / "tests/bench/data/permutation-1024.yaml")]),
+    ("all-to-all of 1,024 NICs, packet", ["run", str(ROOT / "tests/bench/data/all-to-all-1024.yaml")]),
+    ("64 MiB, two dgx-h100, packet", [*CLUSTER, "dgx-h100", "--nodes", "2", "--size", "64M", "--fidelity", "packet"]),
     ("validate, 112 series", ["validate", str(ROOT / "tests/data/collectives")]),
 ]
 

@@ -85,7 +85,7 @@ void all_to_all(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
     Options options;
-    options.partitions = 2;
+    options.partitions = static_cast<int>(state.range(3));
     options.threads = static_cast<int>(state.range(1));
     Network network{net.fabric, {roce()}, options};
     for (std::size_t i = 0; i < n; ++i) {
@@ -106,9 +106,10 @@ void all_to_all(benchmark::State& state) {
   count(state, totals);
 }
 BENCHMARK(all_to_all)
-    ->Args({8, 1, 1000})
-    ->Args({32, 1, 200})
-    ->Args({32, 2, 200})
+    ->Args({8, 1, 1000, 1})
+    ->Args({32, 1, 200, 1})
+    ->Args({32, 1, 200, 8})
+    ->Args({32, 2, 200, 8})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
