@@ -75,6 +75,24 @@ void check_flow_count(const FlowScenario& scenario) {
   if (all > most_messages)
     throw sim::InputError(fmt::format("{:.3g} messages: more than {:.0e} are not kept", all, most_messages),
                           "fewer messages, larger ones, or a shorter duration");
+  if (scenario.fidelity != Fidelity::packet) return;
+  // At some five hops for each packet and ten million hops a second (docs/performance.md), 10^10 packets are 1.5 hours.
+  double packets = 0;
+  for (const auto& g : scenario.groups) {
+    const auto mtu = static_cast<double>(scenario.packet.mtu.count());
+    double of_group = messages_of(scenario, g) * std::max(1.0, g.sizes.mean() / mtu);
+    if (g.duration) {  // no more than the senders' lines carry in that time, and what they have begun
+      double lines = 0;
+      for (const auto e : g.senders) lines += static_cast<double>(scenario.ends.line(e).bytes_per_second());
+      of_group = std::min(of_group, lines * g.duration->seconds() / mtu + messages_of(scenario, g));
+    }
+    packets += of_group;
+  }
+  constexpr double most_packets = 1e10;
+  if (packets > most_packets)
+    throw sim::InputError(
+        fmt::format("about {:.2g} packets: {:.0f} hours of simulation", packets, packets * 5 / 1e7 / 3600),
+        "smaller messages, fewer of them, a duration, a larger packet.mtu; or fidelity flow");
 }
 
 FlowSender::FlowSender(const FlowScenario& scenario, const FlowGroup& g, std::size_t i)
