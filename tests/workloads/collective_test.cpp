@@ -6,6 +6,7 @@
 
 #include "catch.hpp"
 #include "linkcast/workloads/collective.hpp"
+#include "scratch.hpp"
 
 using namespace linkcast;
 using models::nccl::Op;
@@ -202,10 +203,10 @@ TEST_CASE("a bad call says what is wrong", "[workloads][errors]") {
 TEST_CASE("NVLS does not use a switch that is down, and a slow link holds back all", "[workloads][faults]") {
   // 18 links of a GPU: switches 1 and 2 have 5 each. Without them 8 of 18 links are left, and the bytes on the wire
   // take 18/8 of the time; one of the four links to switch 0 at a quarter of its rate makes all wait for it.
-  const auto write = [](const char* name, const std::string& overrides) {
-    const auto path = std::string{name} + ".yaml";
-    std::ofstream{path} << "schema: linkcast.topology/1\ntitle: a fault\nextends: dgx-h100\noverrides:\n" << overrides;
-    return path;
+  const test::Scratch scratch;
+  const auto write = [&](const char* name, const std::string& overrides) {
+    return scratch.write(std::string{name} + ".yaml",
+                         "schema: linkcast.topology/1\ntitle: a fault\nextends: dgx-h100\noverrides:\n" + overrides);
   };
   const auto down = write("two-switches-down",
                           "  - {device: \"nvswitch[1]\", state: down}\n  - {device: \"nvswitch[2]\", state: down}\n");
