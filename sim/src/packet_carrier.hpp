@@ -53,7 +53,7 @@ class PacketCarrier final : public Carrier {
     bool sent = false;
   };
   struct OfFlow {
-    double owed = 0;  // bytes, of rounding
+    double owed = 0;                 // bytes, of rounding
     std::vector<Message> under_way;  // in order, few
     bool given_back = false;         // free for others when nothing of it is under way
   };

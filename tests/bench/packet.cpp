@@ -60,7 +60,8 @@ void permutation(benchmark::State& state) {
 }
 BENCHMARK(permutation)->Arg(8)->Arg(32)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime()->UseRealTime();
 
-// Every host sends 64 KiB to every other in the order i + 1, i + 2, …, four messages at a time: more than fill the line.
+// Every host sends 64 KiB to every other in the order i + 1, i + 2, …, four messages at a time: more than fill the
+// line.
 class Shifted final : public Source {
  public:
   Shifted(std::size_t hosts, NodeId first) : hosts_{hosts}, first_{static_cast<std::uint32_t>(first)}, next_(hosts) {}

@@ -55,9 +55,9 @@ struct PacketSettings {
   std::optional<sim::Rate> host_rate;  // besides: most that one NIC's host takes or gives, each way
 
   std::uint64_t seed = 1;
-  int threads = 0;     // 0: as many as the machine has; answers do not depend on it
-  int partitions = 8;  // of plain flows; fixed, so that answers do not depend on the machine that runs them
-  sim::Time sample_every;                    // zero: no time series
+  int threads = 0;         // 0: as many as the machine has; answers do not depend on it
+  int partitions = 8;      // of plain flows; fixed, so that answers do not depend on the machine that runs them
+  sim::Time sample_every;  // zero: no time series
   sim::Bytes memory{std::int64_t{8} << 30};  // most that the fabric and its packets may take
 
   /// Of a QP between machines.
