@@ -1,6 +1,6 @@
 // One part of the packet network: the nodes that it has, their links and what waits at them, and a clock. Parts know
 // each other only by what they send: packets, pauses and credits that arrive later. Rules in the .cpp files:
-// forwarding and buffers in partition.cpp, senders in sender.cpp, receivers in receiver.cpp.
+// forwarding in partition.cpp, buffers in buffers.cpp, senders in sender.cpp, receivers in receiver.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,11 @@
 #include "wheel.hpp"
 
 namespace linkcast::sim::packet {
+
+/// Whether the far node gives credits.
+inline bool credit(const Wire& w) { return w.control == static_cast<unsigned>(FlowControl::credit); }
+/// InfiniBand: 64 B a credit.
+inline std::int64_t in_blocks(std::int64_t bytes) { return (bytes + 63) & ~std::int64_t{63}; }
 
 class Partition {
  public:
