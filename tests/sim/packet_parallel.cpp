@@ -1,5 +1,6 @@
 // Partitions and threads: the same to the last bit with everything on, messages from a source, and a time series that
 // sums to the totals.
+#include <algorithm>
 #include <vector>
 
 #include "packet_runs.hpp"
@@ -16,28 +17,30 @@ namespace {
 class Rounds final : public Source {
  public:
   Rounds(std::vector<std::vector<FlowId>> flows, int rounds, Bytes bytes)
-      : flows_{std::move(flows)}, sent_(flows_.size(), 0), rounds_{rounds}, bytes_{bytes} {}
+      : flows_{std::move(flows)}, sent_(flows_.size(), 0), right_(flows_.size(), 1), rounds_{rounds}, bytes_{bytes} {}
 
   void next(NodeId endpoint, Time now, FlowId done, std::vector<Post>& posts) override {
     const auto h = static_cast<std::size_t>(endpoint);
     if (sent_[h] == 0) {
-      starts_right_ = starts_right_ && now == Time{};
+      right_[h] = now == Time{};
     } else {
       const auto& mine = flows_[h];
-      starts_right_ = starts_right_ && done == mine[static_cast<std::size_t>(sent_[h] - 1) % mine.size()];
+      if (done != mine[static_cast<std::size_t>(sent_[h] - 1) % mine.size()]) right_[h] = 0;
     }
     if (sent_[h] == rounds_) return;
     posts.push_back({flows_[h][static_cast<std::size_t>(sent_[h]++) % flows_[h].size()], bytes_,
                      now + Time::nanoseconds(static_cast<std::int64_t>(h) * 10)});
   }
-  bool starts_right() const { return starts_right_; }
+  bool starts_right() const {
+    return std::ranges::all_of(right_, [](char c) { return c != 0; });
+  }
 
  private:
   std::vector<std::vector<FlowId>> flows_;
-  std::vector<int> sent_;  // by host
+  std::vector<int> sent_;    // by host: hosts may be of different threads
+  std::vector<char> right_;  // likewise
   int rounds_;
   Bytes bytes_;
-  bool starts_right_ = true;
 };
 
 NodeKind everything_on() {
