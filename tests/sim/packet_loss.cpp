@@ -283,6 +283,8 @@ TEST_CASE("input: buffers, headroom, thresholds and links that cannot work are n
     refused(n.fabric, transport(), text);
   };
   refuse_kind(credit_switch(Bytes{4'177}), "switch: an input buffer of 4177 B holds no packet of 4178 B");
+  // 66 credits of 64 B are 4,224 B: with 4,200 the packet would wait for ever.
+  refuse_kind(credit_switch(Bytes{4'200}), "make `input` at least 4224 B");
   refuse_kind(lossy_switch(Bytes{4'000}), "switch: a shared buffer of 4000 B holds no packet of 4178 B");
   auto kind = pfc_switch();
   kind.headroom = mib(65);

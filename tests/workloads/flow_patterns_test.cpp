@@ -288,6 +288,11 @@ TEST_CASE("what is wrong with flows is said at its place, all at once") {
             "flows have no chunks"));
   CHECK_THROWS_WITH(workloads::run_flows(read("{pattern: all_to_all, size: 1 B, messages: 1000000}")),
                     ContainsText("more than 1e+08 are not kept"));
+  CHECK(has(error_of("{pattern: pairs, from: [], to: [], size: 1 MiB}"), "nobody sends"));
+  // On for a picosecond in every second.
+  const std::string rare = "{pattern: on_off, size: 1 KiB, load: 0.5, on_time: 1 ps, off_time: 1 s, ";
+  CHECK_THROWS_WITH(workloads::run_flows(read(rare + "messages: 400}")), ContainsText("longer than a day"));
+  CHECK(workloads::run_flows(read(rare + "duration: 1 ms}")).groups[0].messages == 0);
 }
 
 TEST_CASE("the packet section lies over the usual settings of the scenario's network") {

@@ -185,6 +185,8 @@ TEST_CASE("what cannot work is said where it stands") {
       {"lanes: []\n", "1 to 8 lanes", 1},
       {"lanes: [{}]\ntransport: {lane: 1}\n", "no lane 1", 2},
       {"host: {rate: 5}\n", "needs a unit", 1},
+      {"host: {rate: 1 MB/s}\n", "no host is slower than 100 MB/s", 1},
+      {"transport: {retransmit_timeout: 1 ns}\n", "less than 1 us", 1},
       {"threads: 0\n", "must be from 1", 1},
       {"- mtu\n", "must be a map", 1},
   };

@@ -163,7 +163,14 @@ class Reader {
     Fields f{problems_, *v, "'transport'"};
     choice(f, "recovery", s_.recovery, {"none", "go_back_n", "selective"});
     if (const auto n = f.integer("ack_every", 1, 255)) s_.ack_every = static_cast<int>(*n);
-    if (const auto t = f.time("retransmit_timeout")) s_.retransmit_timeout = *t;
+    if (const auto t = f.time("retransmit_timeout")) {
+      if (*t < sim::Time::microseconds(1))  // below any round trip: every packet would go again and again
+        problems_.add(*f.find("retransmit_timeout"),
+                      fmt::format("'retransmit_timeout' is {}: less than 1 us", f.find("retransmit_timeout")->text),
+                      "more than a round trip; InfiniBand's shortest is 8.2 us");
+      else
+        s_.retransmit_timeout = *t;
+    }
     if (const auto n = f.integer("paths", 0, 65'536)) s_.paths = static_cast<int>(*n);
     flag(f, "any_order", s_.any_order);
     if (const auto n = f.integer("lane", 0, 7)) {
@@ -185,8 +192,16 @@ class Reader {
     }
     Fields f{problems_, *v, "'host'"};
     s_.host = true;
-    if (const auto* r = f.find("rate"))
-      if (const auto rate = trace::data_rate_of(problems_, *r, "rate")) s_.host_rate = *rate;
+    // A lane of PCIe 1.0 carries 250 MB/s.
+    constexpr auto slowest = sim::Rate::bytes_per_second(100'000'000);
+    if (const auto* r = f.find("rate")) {
+      const auto rate = trace::data_rate_of(problems_, *r, "rate");
+      if (rate && *rate < slowest)
+        problems_.add(*r, fmt::format("'rate' is {}: no host is slower than 100 MB/s", r->text),
+                      "a lane of PCIe 1.0 carries 250 MB/s");
+      else if (rate)
+        s_.host_rate = *rate;
+    }
     f.done();
   }
 

@@ -34,9 +34,11 @@ class Problems {
 void check_kind(const NodeKind& k, Bytes packet, Problems& out) {
   const auto say = [&](const std::string& what, const std::string& help) { out.add(k.name + ": " + what, help); };
   if (k.control == FlowControl::credit) {
-    if (k.input < packet)
+    // A packet takes whole credits, of 64 B each.
+    if (const auto needed = (packet.count() + 63) / 64 * 64; k.input.count() < needed)
       say(fmt::format("an input buffer of {} B holds no packet of {} B", k.input.count(), packet.count()),
-          "make `input` at least one packet with its headers, or the mtu smaller");
+          fmt::format("make `input` at least {} B, a packet with its headers in credits of 64 B, or the mtu smaller",
+                      needed));
     return;
   }
   if (k.shared < packet)

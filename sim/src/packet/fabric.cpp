@@ -205,7 +205,7 @@ std::string Fabric::name_of(NodeId n) const {
 
 std::size_t Fabric::estimated_memory_bytes() const {
   // Of a running network: 64 bytes of state and 96 of statistics for a link, 56 for each of its lanes
-  // (network_state.hpp).
+  // (state.hpp).
   return table_.size() * sizeof(std::uint32_t) + links() * (sizeof(LinkSpec) + 160 + 56 * lanes_.size()) +
          nodes() * 160;
 }

@@ -276,8 +276,9 @@ void Partition::on_ack(const Packet& ack, std::uint32_t p) {
   const bool counted = t.any_order || t.recovery == Recovery::selective;
   advance(k.flow, k.psn);
   const std::uint32_t newly = counted ? k.hops : s.una - una;
-  s.in_flight = counted ? s.in_flight - std::min(s.in_flight, newly) : s.next - s.una;
-  if (s.una == s.next) s.in_flight = 0;
+  // An acknowledgement that was lost took its count with it: never more than is open.
+  const std::uint32_t open = s.next - s.una;
+  s.in_flight = counted ? std::min(open, s.in_flight - std::min(s.in_flight, newly)) : open;
   Ack a;
   a.now = Time::picoseconds(now);
   a.rtt = Time::picoseconds(since(k.stamp, now));

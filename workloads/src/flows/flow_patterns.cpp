@@ -93,8 +93,10 @@ FlowMessages::FlowMessages(const FlowGroup& group, std::size_t sender, std::size
 sim::Time FlowMessages::at_busy(double seconds) const {
   const auto busy = sim::Time::picoseconds(static_cast<std::int64_t>(std::min(seconds * 1e12, 9e18)));
   if (group_->pattern != FlowPattern::on_off) return group_->start + busy;
-  const auto periods = busy.ps() / group_->on.ps();
-  return group_->start + busy + periods * group_->off;
+  const auto periods = static_cast<double>(busy.ps() / group_->on.ps());
+  // Beyond what simulated time holds is after every end.
+  if (periods * group_->off.seconds() > 1e6) return sim::Time::max();
+  return group_->start + busy + static_cast<std::int64_t>(periods) * group_->off;
 }
 
 std::optional<FlowMessage> FlowMessages::next() {
@@ -104,7 +106,7 @@ std::optional<FlowMessage> FlowMessages::next() {
     busy_ += random_.exponential(gap_);
     if (busy_ > 1e6) return std::nullopt;  // beyond what simulated time holds
     m.at = at_busy(busy_);
-    if (m.at > group_->last_post()) {
+    if (m.at > group_->last_post() || m.at == sim::Time::max()) {
       most_ = 0;
       return std::nullopt;
     }

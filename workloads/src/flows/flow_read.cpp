@@ -254,8 +254,12 @@ class GroupReader {
                       "as many NICs in 'to' as in 'from', on several machines");
       return;
     }
-    for (std::size_t s = 0; s < g_.senders.size(); ++s)
-      if (g_.peers(*ends_, s).empty()) {
+    // With receivers on two machines everybody has one that is not his own.
+    const auto machine = [&](std::uint32_t end) { return ends_->place(end).node; };
+    const bool several =
+        std::ranges::any_of(g_.receivers, [&](auto r) { return machine(r) != machine(g_.receivers.front()); });
+    for (std::size_t s = 0; s < g_.senders.size() && !several; ++s)
+      if (g_.receivers.empty() || machine(g_.receivers.front()) == machine(g_.senders[s])) {
         problems_.add(v_, fmt::format("{} has nobody to send to", ends_->name(g_.senders[s])),
                       "a sender and its receiver are on different machines");
         return;
@@ -273,6 +277,7 @@ class GroupReader {
                     "as many NICs in 'to' as in 'from'");
       return;
     }
+    if (g_.senders.empty()) problems_.add(v_, "nobody sends", "name NICs in 'from' and 'to'");
     for (std::size_t i = 0; i < g_.senders.size(); ++i)
       if (g_.senders[i] == g_.receivers[i]) {
         problems_.add(v_, fmt::format("{} would send to itself", ends_->name(g_.senders[i])));

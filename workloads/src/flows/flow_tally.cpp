@@ -42,6 +42,17 @@ double messages_of(const FlowScenario& scenario, const FlowGroup& g) {
   return sum;
 }
 
+/// When the last of a number of messages that come by themselves is to be expected.
+double last_message_seconds(const FlowScenario& scenario, const FlowGroup& g) {
+  if (!is_open(g.pattern) || g.duration || !g.messages) return 0;
+  double slowest = 1e300;
+  for (const auto e : g.senders)
+    slowest = std::min(slowest, static_cast<double>(scenario.ends.line(e).bytes_per_second()));
+  double seconds = static_cast<double>(*g.messages) * g.sizes.mean() / (g.load * slowest);
+  if (g.pattern == FlowPattern::on_off) seconds *= (g.on + g.off).seconds() / g.on.seconds();
+  return seconds;
+}
+
 }  // namespace
 
 TimeSpread time_spread(std::vector<sim::Time>& values) {
@@ -75,6 +86,10 @@ void check_flow_count(const FlowScenario& scenario) {
   if (all > most_messages)
     throw sim::InputError(fmt::format("{:.3g} messages: more than {:.0e} are not kept", all, most_messages),
                           "fewer messages, larger ones, or a shorter duration");
+  for (const auto& g : scenario.groups)
+    if (const double seconds = last_message_seconds(scenario, g); seconds > 86'400)
+      throw sim::InputError(fmt::format("'{}' takes {:.3g} s for its messages: longer than a day", g.name, seconds),
+                            "fewer messages, a higher load, or a duration");
   if (scenario.fidelity != Fidelity::packet) return;
   // At some five hops for each packet and ten million hops a second (docs/performance.md), 10^10 packets are 1.5 hours.
   double packets = 0;
