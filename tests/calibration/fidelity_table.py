@@ -4,7 +4,7 @@ every kind in the catalog that has NICs.
 
     tests/calibration/fidelity_table.py build/release/bin/linkcast
 
-About two minutes. Not a test: tests/workloads/packet_fidelity_test.cpp holds a part of it.
+About ten minutes (NVL72 takes most of it). Not a test: tests/workloads/packet_fidelity_test.cpp holds a part of it.
 """
 
 import json
