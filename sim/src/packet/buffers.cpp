@@ -5,14 +5,9 @@
 
 #include "linkcast/sim/diagnostic.hpp"
 #include "partition.hpp"
+#include "pause_frame.hpp"
 
 namespace linkcast::sim::packet {
-namespace {
-
-constexpr std::int64_t pause_frame = 64;  // bytes on the wire: what a pause costs is not counted, only when it works
-
-}  // namespace
-
 // Shared buffer with dynamic thresholds (Choudhury, Hahne: Dynamic queue length thresholds for shared-memory packet
 // switches, 1998), reserve and headroom as in Zhu et al., Congestion control for large-scale RDMA deployments, 2015.
 bool Partition::admit(NodeState& node, Packet& k, std::uint32_t link, std::uint32_t queued) {

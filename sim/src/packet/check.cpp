@@ -6,11 +6,10 @@
 
 #include "linkcast/sim/diagnostic.hpp"
 #include "linkcast/sim/packet/fabric.hpp"
+#include "pause_frame.hpp"
 
 namespace linkcast::sim::packet {
 namespace {
-
-constexpr std::int64_t pause_frame = 64;  // IEEE 802.1Qbb: the smallest Ethernet frame
 
 class Problems {
  public:

@@ -14,9 +14,9 @@ Cut cut_into(const Fabric& fabric, int parts, std::span<const std::pair<std::uin
   // Switches on which endpoints hang, joined into blocks that must stay whole: block[switch] is the first of its block.
   std::vector<std::uint32_t> block(nodes, none), endpoints(nodes, 0), site_of(nodes, none);
   for (std::uint32_t n = 0; n < nodes; ++n) {
-    const auto last = placed(fabric, n).last_link;
-    if (last == none) continue;
-    site_of[n] = static_cast<std::uint32_t>(fabric.link(LinkId{last}).from);
+    const auto last = fabric.tables_of(NodeId{n}).last_link;
+    if (last == no_link) continue;
+    site_of[n] = static_cast<std::uint32_t>(fabric.link(last).from);
     block[site_of[n]] = site_of[n];
   }
   const auto first = [&](std::uint32_t site) {
@@ -69,11 +69,6 @@ Cut cut_into(const Fabric& fabric, int parts, std::span<const std::pair<std::uin
   }
   cut.parts = parts;
   return cut;
-}
-
-Place placed(const Fabric& fabric, std::uint32_t node) {
-  const auto tables = fabric.tables_of(NodeId{node});
-  return {tables.row, tables.site, tables.hangs_on, static_cast<std::uint32_t>(tables.last_link)};
 }
 
 }  // namespace linkcast::sim::packet

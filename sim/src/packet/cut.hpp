@@ -21,13 +21,4 @@ struct Cut {
 /// would have no delay.
 Cut cut_into(const Fabric& fabric, int parts, std::span<const std::pair<std::uint32_t, std::uint32_t>> together);
 
-/// What the routing tables say of a node.
-struct Place {
-  std::size_t row = 0;
-  std::uint32_t site = 0xFFFFFFFF;      // a switch's own
-  std::uint32_t hangs_on = 0xFFFFFFFF;  // an endpoint's site
-  std::uint32_t last_link = 0xFFFFFFFF;
-};
-Place placed(const Fabric& fabric, std::uint32_t node);
-
 }  // namespace linkcast::sim::packet

@@ -197,10 +197,10 @@ void Network::Impl::build_nodes() {
     node.endpoint = f.is_endpoint(NodeId{n});
     node.salt = static_cast<std::uint32_t>(mix(w.options.seed, n));
     node.turn = node.salt >> 8;
-    const auto place = placed(f, n);
+    const auto place = f.tables_of(NodeId{n});
     node.row = place.row;
     node.site = place.site;
-    w.dests[n] = {place.hangs_on, place.last_link};
+    w.dests[n] = {place.hangs_on, static_cast<std::uint32_t>(place.last_link)};
     if (!node.endpoint && f.kind(NodeId{n}).choice == Choice::flowlet) {
       node.flowlets = static_cast<std::uint32_t>(w.flowlets.size());
       w.flowlets.resize(w.flowlets.size() + flowlet_entries);

@@ -41,7 +41,7 @@ struct Network::Impl {
   void divide();
   void build_links();
   void build_nodes();
-  std::vector<LinkId> sample_way(NodeId from, LinkId first, NodeId to) const;
+  std::vector<LinkId> sample_way(LinkId first, NodeId to) const;
   /// One packet with nothing in the way.
   Time crossing(const std::vector<LinkId>& way, Bytes payload) const;
   [[noreturn]] void unreachable(const FlowSpec& spec) const;

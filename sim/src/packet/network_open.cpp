@@ -21,7 +21,7 @@ bool one_round_trip(const ControlSettings& control) {
   return std::holds_alternative<hpcc::Settings>(control) || std::holds_alternative<nscc::Settings>(control);
 }
 
-std::vector<LinkId> Network::Impl::sample_way(NodeId from, LinkId first, NodeId to) const {
+std::vector<LinkId> Network::Impl::sample_way(LinkId first, NodeId to) const {
   const Fabric& f = world.fabric;
   std::vector<LinkId> way{first};
   NodeId at = f.link(first).to;
@@ -32,7 +32,6 @@ std::vector<LinkId> Network::Impl::sample_way(NodeId from, LinkId first, NodeId 
     way.push_back(next.front());
     at = f.link(next.front()).to;
   }
-  (void)from;
   return way;
 }
 
@@ -71,7 +70,7 @@ std::pair<LinkId, std::vector<LinkId>> Network::Impl::way_of(const FlowSpec& spe
     if (out.size() != 1) unreachable(spec);
     first = out.front();
   }
-  auto way = sample_way(from, first, to);
+  auto way = sample_way(first, to);
   if (way.empty()) unreachable(spec);
   return {first, std::move(way)};
 }
